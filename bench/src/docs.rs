@@ -24,11 +24,11 @@ struct Settings {
 
 #[derive(Deserialize)]
 struct Documents {
-    documents: Vec<Listed>,
+    documents: Vec<ListedDocument>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedDocument {
     path: String,
     slug: String,
     role: String,
@@ -54,13 +54,13 @@ struct Document {
 }
 
 /// Documents and the passages of their index.
-struct Library {
+struct DocsLibrary {
     documents: Vec<Document>,
     passages: Vec<(usize, usize)>,
     index: Index,
 }
 
-impl Library {
+impl DocsLibrary {
     fn new(documents: Vec<Document>) -> Result<Self> {
         let passages: Vec<(usize, usize)> = documents
             .iter()
@@ -126,7 +126,7 @@ fn example(name: &str) -> Result<String> {
 }
 
 /// Loads the documents of the example, which other people wrote and which may be absent.
-fn decision_gate(bench: &Bench) -> Result<Option<Library>> {
+fn decision_gate(bench: &Bench) -> Result<Option<DocsLibrary>> {
     let folder = bench.data.join("corpora/decision-gate-docs");
     if !folder.is_dir() {
         return Ok(None);
@@ -136,17 +136,17 @@ fn decision_gate(bench: &Bench) -> Result<Option<Library>> {
         let text = fs::read_to_string(folder.join(&listed.path)).context("a document")?;
         Ok(document(listed.slug, listed.role, text))
     });
-    Library::new(documents.collect::<Result<_>>()?).map(Some)
+    DocsLibrary::new(documents.collect::<Result<_>>()?).map(Some)
 }
 
 /// Generates ordinary notes of `megabytes` in all, cut into documents of the largest allowed size.
-fn large(megabytes: usize) -> Result<Library> {
+fn large(megabytes: usize) -> Result<DocsLibrary> {
     let notes = corpus::ordinary_notes(megabytes * 4, 252_000);
     let documents = notes.into_iter().enumerate().map(|(at, note)| {
         let text = with_more_headings(&note);
         document(format!("note-{at}"), "pattern".to_owned(), text)
     });
-    Library::new(documents.collect())
+    DocsLibrary::new(documents.collect())
 }
 
 /// Adds a heading every few paragraphs, so that the document has as many sections as allowed.
@@ -194,7 +194,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
 /// Measures the speed and quality of answers to questions about documents.
 fn answering(
     report: &mut Report,
-    library: &Library,
+    library: &DocsLibrary,
     questions: &[Question],
     rounds: usize,
 ) -> Result<()> {
@@ -212,7 +212,7 @@ fn answering(
     quality(report, library, questions)
 }
 
-fn quality(report: &mut Report, library: &Library, questions: &[Question]) -> Result<()> {
+fn quality(report: &mut Report, library: &DocsLibrary, questions: &[Question]) -> Result<()> {
     let sections = reference::sections(&library.documents);
     let mut ours = [0; 3];
     let mut theirs = [0; 3];
@@ -246,7 +246,7 @@ fn count(labels: &[String], expected: &[String], hits: &mut [usize; 3]) {
     }
 }
 
-fn against_scan(report: &mut Report, library: &Library, questions: &[Question], rounds: usize) {
+fn against_scan(report: &mut Report, library: &DocsLibrary, questions: &[Question], rounds: usize) {
     let sections = reference::sections(&library.documents);
     let ours = || {
         for question in questions.iter().take(10) {
@@ -267,7 +267,7 @@ fn against_scan(report: &mut Report, library: &Library, questions: &[Question], 
 }
 
 /// Measures the longest allowed question, made of the words that most sections contain.
-fn worst(report: &mut Report, library: &Library, rounds: usize) {
+fn worst(report: &mut Report, library: &DocsLibrary, rounds: usize) {
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     for (document, section) in &library.passages {
         let section = &library.documents[*document].sections[*section];
@@ -320,8 +320,8 @@ fn worst(report: &mut Report, library: &Library, rounds: usize) {
 
 fn indexing(
     report: &mut Report,
-    small: Option<&Library>,
-    large: &Library,
+    small: Option<&DocsLibrary>,
+    large: &DocsLibrary,
     rounds: usize,
 ) -> Result<()> {
     let small = small.map(|small| ("the Decision Gate documents", small, rounds));

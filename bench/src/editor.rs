@@ -13,7 +13,7 @@ use sectile_markdown::{NotePath, edit::PayloadHeadings};
 use sectile_vault::{
     Editor, JournalKey,
     editor::{
-        EditorOptions, Operation, Scope, SectionRef, UndoRequest, UpdateSection, Watch,
+        CallHooks, EditorOptions, Operation, Scope, SectionRef, UndoRequest, UpdateSection,
         WriteRequest,
     },
 };
@@ -79,7 +79,7 @@ impl Workplace {
         });
         let report = self
             .editor
-            .write(&request(operation, "update_section"), Watch::none())?;
+            .write(&request(operation, "update_section"), CallHooks::none())?;
         report.entry.context("an edit that changed nothing")?;
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Workplace {
             request: None,
             dry_run: false,
         };
-        let report = self.editor.undo(&request, Watch::none())?;
+        let report = self.editor.undo(&request, CallHooks::none())?;
         report.entry.context("an undo that changed nothing")?;
         Ok(())
     }

@@ -85,7 +85,7 @@ impl Drop for Process {
 }
 
 /// The measurements of the load generator.
-struct Seen {
+struct LoadFigures {
     per_second: f64,
     requests: f64,
     p50: f64,
@@ -109,7 +109,7 @@ fn load(
     time: Duration,
     requests: usize,
     token: &str,
-) -> Result<Seen> {
+) -> Result<LoadFigures> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -145,7 +145,7 @@ fn load(
             .as_f64()
             .with_context(|| format!("no {key} in {seen}"))
     };
-    Ok(Seen {
+    Ok(LoadFigures {
         per_second: number("requests")? / number("seconds")?,
         requests: number("requests")?,
         p50: number("p50_us")?,
@@ -194,7 +194,7 @@ fn throughput(report: &mut Report, bench: &Bench) -> Result<()> {
             theirs.push(bare);
         }
     }
-    let rate = |all: &[Seen]| median(all.iter().map(|seen| seen.per_second).collect());
+    let rate = |all: &[LoadFigures]| median(all.iter().map(|seen| seen.per_second).collect());
     let (ours_rate, theirs_rate) = (rate(&ours), rate(&theirs));
     let share = ours_rate / theirs_rate;
     report.line(

@@ -14,7 +14,7 @@ mod words;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use self::library::{LIBRARY, Library};
+use self::library::{LIBRARY, NotebookLibrary};
 use crate::{Bench, measure::Report, server::Server};
 
 const NOTES: usize = 20_000;
@@ -24,7 +24,7 @@ const QUESTIONS: usize = 1_000;
 const WARM_UP: usize = 20;
 
 pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
-    let library = Library::prepare(&bench.target, bench.size(NOTES, FEW_NOTES))?;
+    let library = NotebookLibrary::prepare(&bench.target, bench.size(NOTES, FEW_NOTES))?;
     let questions = prose::questions(&library.words, library.count, QUESTIONS);
     indexing::from_nothing(report, bench, &library)?;
     indexing::after_one_edit(report, bench, &library)?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The interval at which a running process is inspected.
 const POLL: Duration = Duration::from_millis(2);
 
-pub(crate) struct Finished {
+pub(crate) struct ProcessOutput {
     pub(crate) elapsed: Duration,
     /// The peak resident memory, in bytes; 0 if the system does not report it.
     pub(crate) peak: u64,
@@ -48,7 +48,7 @@ pub(crate) fn on_all_cores(command: &Command) -> Command {
 }
 
 /// Runs a command that prints little to its end.
-pub(crate) fn finish(command: &mut Command) -> Result<Finished> {
+pub(crate) fn finish(command: &mut Command) -> Result<ProcessOutput> {
     let started = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -70,7 +70,7 @@ pub(crate) fn finish(command: &mut Command) -> Result<Finished> {
     let mut pipe = child.stdout.take().context("no output")?;
     pipe.read_to_string(&mut output)?;
     ensure!(status.success(), "{command:?} failed: {status}");
-    Ok(Finished {
+    Ok(ProcessOutput {
         elapsed,
         peak,
         output,

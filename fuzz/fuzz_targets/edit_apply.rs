@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use sectile_markdown::{
     Source, Span,
-    edit::{Edit, Editable, PayloadHeadings, Place, Within, content_span},
+    edit::{Edit, EditableDocument, PayloadHeadings, SectionPlacement, EditScope, content_span},
 };
 
 fuzz_target!(|input: (&str, u8, u8, u8, u8, &str, &str)| {
@@ -15,7 +15,7 @@ fuzz_target!(|input: (&str, u8, u8, u8, u8, &str, &str)| {
     let sections = document.top_level().count();
     let (section, target) = (usize::from(section), usize::from(target));
     let edit = edit(kind, section, target, level, one, other);
-    let editable = Editable::new(bytes, &document).expect("it is UTF-8");
+    let editable = EditableDocument::new(bytes, &document).expect("it is UTF-8");
     if let Ok(edited) = editable.edit(&edit) {
         assert_eq!(edited.changes.apply(bytes).as_ref(), Some(&edited.bytes));
         let back = edited.changes.inverse(bytes).apply(&edited.bytes);
@@ -64,11 +64,11 @@ fn edit<'a>(
     other: &'a str,
 ) -> Edit<'a> {
     let place = match kind / 16 % 5 {
-        0 => Place::Position(target),
-        1 => Place::Before(target),
-        2 => Place::After(target),
-        3 => Place::FirstChild(target),
-        _ => Place::LastChild(target),
+        0 => SectionPlacement::Position(target),
+        1 => SectionPlacement::Before(target),
+        2 => SectionPlacement::After(target),
+        3 => SectionPlacement::FirstChild(target),
+        _ => SectionPlacement::LastChild(target),
     };
     let headings = match level / 8 % 3 {
         0 => PayloadHeadings::Inside,
@@ -115,9 +115,9 @@ fn edit<'a>(
         },
         _ => Edit::ReplaceText {
             within: match target % 3 {
-                0 => Within::Document,
-                1 => Within::Body(section),
-                _ => Within::Subtree(section),
+                0 => EditScope::Document,
+                1 => EditScope::Body(section),
+                _ => EditScope::Subtree(section),
             },
             old: one,
             new: other,

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf, sync::OnceLock};
 
 use libfuzzer_sys::fuzz_target;
 use sectile_markdown::Digest;
-use sectile_retrieval::{Entry, Manifest, Place, Store};
+use sectile_retrieval::{ManifestEntry, Manifest, Place, Store};
 
 /// Returns the folder for the whole run.
 fn folder() -> &'static PathBuf {
@@ -31,7 +31,7 @@ fuzz_target!(
             segments: Vec::new(),
             entries: entries
                 .into_iter()
-                .map(|(name, stamp, document)| Entry {
+                .map(|(name, stamp, document)| ManifestEntry {
                     name: name.to_owned(),
                     stamp,
                     digest: Digest::of(name.as_bytes()),

@@ -11,7 +11,7 @@ use sectile_note_store::{Context, Fault, FrontMatterForm, KINDS, NoteStore, Stor
 /// Serves a folder of notes as the hosted world's upstream store: DIR/<vault>/<user>/<path>.
 #[derive(Debug, Parser)]
 #[command(name = "sectile-note-store", after_help = faults())]
-struct Args {
+struct StoreArgs {
     /// The folder of the notes.
     dir: PathBuf,
     /// Address and port to listen on.
@@ -62,7 +62,7 @@ fn context(row: &str) -> anyhow::Result<Context> {
 }
 
 fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+    let args = StoreArgs::parse();
     let fault = match &args.fault {
         Some(name) => {
             Some(Fault::named(name).context("there is no such fault; --help lists them")?)

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::words::{ASPECTS, Aspect, THINGS, Thing};
+use crate::words::{ASPECTS, Aspect, THINGS, Topic};
 
 const DAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Saturday"];
 
@@ -143,7 +143,7 @@ fn passage(number: usize) -> Passage {
     }
 }
 
-fn text(thing: &Thing, aspect: &Aspect, heading: &str, dice: &mut Dice) -> String {
+fn text(thing: &Topic, aspect: &Aspect, heading: &str, dice: &mut Dice) -> String {
     let mut sentences: Vec<String> = Vec::new();
     let name = thing.name;
     let opening = match dice.roll(8) {
@@ -218,7 +218,7 @@ fn text(thing: &Thing, aspect: &Aspect, heading: &str, dice: &mut Dice) -> Strin
 }
 
 /// Returns a sentence with its fields filled in.
-fn filled(sentence: &str, thing: &Thing, dice: &mut Dice) -> String {
+fn filled(sentence: &str, thing: &Topic, dice: &mut Dice) -> String {
     let mut text = sentence.to_owned();
     for (field, value) in thing.fields {
         text = text.replace(&format!("{{{field}}}"), value);

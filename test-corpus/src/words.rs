@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 /// A thing that passages are about.
 #[derive(Debug)]
-pub(crate) struct Thing {
+pub(crate) struct Topic {
     pub(crate) area: &'static str,
     pub(crate) name: &'static str,
     /// Its name in words that its passages avoid.
@@ -26,8 +26,8 @@ pub(crate) struct Aspect {
     pub(crate) sentences: Vec<&'static str>,
 }
 
-pub(crate) static THINGS: LazyLock<Vec<Thing>> = LazyLock::new(|| {
-    let mut things: Vec<Thing> = Vec::new();
+pub(crate) static THINGS: LazyLock<Vec<Topic>> = LazyLock::new(|| {
+    let mut things: Vec<Topic> = Vec::new();
     let mut area = "";
     for line in lines(include_str!("../words/things.txt")) {
         if let Some(name) = line.strip_prefix("## ") {
@@ -72,12 +72,12 @@ fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     lines.filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-fn thing(area: &'static str, line: &'static str) -> Thing {
+fn thing(area: &'static str, line: &'static str) -> Topic {
     let fields: Vec<&str> = line.split(" | ").collect();
     let [name, plain, place, part, other, stuff, hazard, sign, keeper] = fields[..] else {
         panic!("a thing has nine fields: {line}");
     };
-    Thing {
+    Topic {
         area,
         name,
         plain,

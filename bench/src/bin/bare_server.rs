@@ -12,9 +12,9 @@ use rmcp::{
     transport::stdio_pipes,
 };
 
-struct Bare;
+struct BareServer;
 
-impl ServerHandler for Bare {
+impl ServerHandler for BareServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -39,6 +39,6 @@ impl ServerHandler for Bare {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    Bare.serve(stdio_pipes()).await?.waiting().await?;
+    BareServer.serve(stdio_pipes()).await?.waiting().await?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 
 use super::Document;
 
-pub(super) struct Scanned {
+pub(super) struct ScannedSection {
     label: String,
     role: usize,
     heading: String,
@@ -44,7 +44,7 @@ const ROLES: [(&str, &[&str]); 4] = [
     ),
 ];
 
-pub(super) fn sections(documents: &[Document]) -> Vec<Scanned> {
+pub(super) fn sections(documents: &[Document]) -> Vec<ScannedSection> {
     let mut all = Vec::new();
     for document in documents {
         let role = ROLES.iter().position(|(role, _)| *role == document.role);
@@ -56,7 +56,7 @@ pub(super) fn sections(documents: &[Document]) -> Vec<Scanned> {
                 Some(anchor) => format!("{}#{anchor}", document.slug),
                 None => document.slug.clone(),
             });
-        let mut scanned = Scanned {
+        let mut scanned = ScannedSection {
             label: labels.next().unwrap_or_default(),
             role: role.unwrap_or(3),
             heading: document.slug.clone(),
@@ -67,7 +67,7 @@ pub(super) fn sections(documents: &[Document]) -> Vec<Scanned> {
                 .strip_prefix("## ")
                 .or_else(|| line.strip_prefix("### "));
             if let Some(heading) = heading {
-                let next = Scanned {
+                let next = ScannedSection {
                     label: labels.next().unwrap_or_default(),
                     role: scanned.role,
                     heading: heading.to_lowercase(),
@@ -84,7 +84,7 @@ pub(super) fn sections(documents: &[Document]) -> Vec<Scanned> {
     all
 }
 
-pub(super) fn search(sections: &[Scanned], query: &str, most: usize) -> Vec<String> {
+pub(super) fn search(sections: &[ScannedSection], query: &str, most: usize) -> Vec<String> {
     let query = query.trim().to_lowercase();
     let terms: Vec<&str> = query.split_whitespace().collect();
     let cues = ROLES.map(|(_, cues)| cues.iter().filter(|cue| query.contains(**cue)).count());

@@ -25,7 +25,7 @@ const TURN: usize = 5;
 const FLUSHES: &str = "4 flushes (journal, file, folder, journal) and 1 rename";
 
 /// Performs the disk operations of a commit, and nothing else.
-struct Bare {
+struct BareDisk {
     folder: PathBuf,
     journal: File,
     intent: Vec<u8>,
@@ -33,7 +33,7 @@ struct Bare {
     commit: Vec<u8>,
 }
 
-impl Bare {
+impl BareDisk {
     /// Writes as many bytes as the last edit at `workplace` did.
     fn like(workplace: &Workplace) -> Result<Self> {
         let journal = std::fs::read(workplace.journal())?;
@@ -77,7 +77,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     for _ in 0..TURN {
         workplace.edit()?;
     }
-    let mut bare = Bare::like(&workplace)?;
+    let mut bare = BareDisk::like(&workplace)?;
     let mut in_memory = Workplace::new(&memory(bench), DOCUMENT_BYTES)?;
     let (mut edits, mut yardstick) = (Vec::new(), Vec::new());
     let (mut without_disk, mut parses) = (Vec::new(), Vec::new());

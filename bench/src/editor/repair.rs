@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use sectile_markdown::{NotePath, Source};
 use sectile_vault::{
     Editor,
-    editor::{EditorLimits, Operation, RenameSection, SectionRef, Watch, WriteRequest},
+    editor::{CallHooks, EditorLimits, Operation, RenameSection, SectionRef, WriteRequest},
 };
 
 use super::{memory, options, request};
@@ -34,7 +34,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         let back = [NAMES[1], NAMES[0]];
         for [old, new] in [NAMES, back, NAMES] {
             times.push(timed(|| {
-                let write = editor.write(&rename(old, new)?, Watch::none())?;
+                let write = editor.write(&rename(old, new)?, CallHooks::none())?;
                 repaired = write.repaired_links;
                 Ok(())
             })?);

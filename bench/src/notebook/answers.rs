@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     asked, enter, indexing,
-    library::{LIBRARY, Library},
+    library::{LIBRARY, NotebookLibrary},
     search::lasting,
     settle,
 };
@@ -19,7 +19,7 @@ const AT_ONCE: [usize; 3] = [1, 2, 8];
 pub(super) fn run(
     report: &mut Report,
     bench: &Bench,
-    library: &Library,
+    library: &NotebookLibrary,
     questions: &[String],
 ) -> Result<()> {
     let grown = library.scratch.join("grown");
@@ -49,7 +49,7 @@ pub(super) fn run(
 }
 
 /// Builds an index of the library on one core from other versions of some notes, and then updates it to the current ones.
-fn grow(bench: &Bench, library: &Library, index: &Path) -> Result<()> {
+fn grow(bench: &Bench, library: &NotebookLibrary, index: &Path) -> Result<()> {
     if index.is_dir() {
         std::fs::remove_dir_all(index)?;
     }
@@ -65,7 +65,7 @@ fn grow(bench: &Bench, library: &Library, index: &Path) -> Result<()> {
 /// Returns the digests of all answers from one index.
 fn ask(
     bench: &Bench,
-    library: &Library,
+    library: &NotebookLibrary,
     index: Option<&Path>,
     questions: &[String],
 ) -> Result<Vec<Digest>> {

@@ -8,15 +8,15 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use sectile_backends::{Postgres, PostgresSettings, Waiting};
-use sectile_library::{Question, SearchQuery, VectorSearch as _};
+use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
+use sectile_library::{SearchQuery, VectorQuery, VectorSearch as _};
 use sectile_retrieval::built_in;
 use sectile_test_servers::{Postgres as Database, S3};
 use serde_json::json;
 
 use super::{
     QUESTIONS, asked, enter,
-    library::{LIBRARY, Library},
+    library::{LIBRARY, NotebookLibrary},
     prose,
 };
 use crate::{
@@ -35,7 +35,8 @@ const ASKED: usize = 200;
 const TABLES: [&str; 4] = ["chunk", "posting", "term", "notebook"];
 
 pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
-    let library = Library::prepare(&bench.target, bench.size(super::NOTES, super::FEW_NOTES))?;
+    let library =
+        NotebookLibrary::prepare(&bench.target, bench.size(super::NOTES, super::FEW_NOTES))?;
     let questions = prose::questions(&library.words, library.count, QUESTIONS);
     quickly(&mut library.index_command(bench, LIBRARY))?;
     let folder = tempfile::tempdir()?;
@@ -52,20 +53,25 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         .parent()
         .context("the library is in no folder")?;
     let bucket = S3::start_in(home);
-    let places = Places::write(folder.path(), &library, &database, &bucket)?;
+    let places = BackendConfigs::write(folder.path(), &library, &database, &bucket)?;
     load(report, bench, &library, &database, &places)?;
     queries(report, &database, &questions)?;
     side_by_side(report, bench, &places, &questions)
 }
 
 /// The settings of each combination.
-struct Places {
+struct BackendConfigs {
     all: Vec<(&'static str, PathBuf)>,
     without_graph: PathBuf,
 }
 
-impl Places {
-    fn write(at: &Path, library: &Library, database: &Database, bucket: &S3) -> Result<Self> {
+impl BackendConfigs {
+    fn write(
+        at: &Path,
+        library: &NotebookLibrary,
+        database: &Database,
+        bucket: &S3,
+    ) -> Result<Self> {
         fs::write(at.join("password"), PASSWORD)?;
         fs::write(at.join("access"), bucket.access_key())?;
         fs::write(at.join("secret"), bucket.secret_key())?;
@@ -105,9 +111,9 @@ impl Places {
 fn load(
     report: &mut Report,
     bench: &Bench,
-    library: &Library,
+    library: &NotebookLibrary,
     database: &Database,
-    places: &Places,
+    places: &BackendConfigs,
 ) -> Result<()> {
     let scratch = library.scratch.join("backends");
     let mut to_folder = library.index_command(bench, LIBRARY);
@@ -190,14 +196,14 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
         password: Some(PASSWORD.to_owned()),
         ..PostgresSettings::new(format!("postgres://{ROLE}@{}/{NAME}", database.address()))
     };
-    let index = Postgres::new(&settings, Waiting::new()?, built_in()?)?;
+    let index = Postgres::new(&settings, BlockingRuntime::new()?, built_in()?)?;
     let state = index.state(LIBRARY)?;
     let mut at = 0;
     let mut ask = |only_statements: bool| {
         let text = questions[at / 2 % questions.len()].as_str();
         at += 1;
         let query = SearchQuery::parse(text)?;
-        let question = Question {
+        let question = VectorQuery {
             collection: LIBRARY,
             query: &query,
             most: 26,
@@ -237,7 +243,7 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
 fn side_by_side(
     report: &mut Report,
     bench: &Bench,
-    places: &Places,
+    places: &BackendConfigs,
     questions: &[String],
 ) -> Result<()> {
     for (name, settings) in &places.all {

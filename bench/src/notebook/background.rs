@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::{
     asked, enter,
-    library::{LIBRARY, Library},
+    library::{LIBRARY, NotebookLibrary},
     settle,
 };
 use crate::{
@@ -62,7 +62,7 @@ impl Drop for Filler {
 pub(super) fn run(
     report: &mut Report,
     bench: &Bench,
-    library: &Library,
+    library: &NotebookLibrary,
     questions: &[String],
 ) -> Result<()> {
     finish(&mut library.index_command(bench, LIBRARY))?;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     asked, enter,
-    library::{LARGE, LARGE_NOTE, Library},
+    library::{LARGE, LARGE_NOTE, NotebookLibrary},
 };
 use crate::{
     Bench,
@@ -21,7 +21,7 @@ use crate::{
 const LIMIT: u64 = 8 << 20;
 const WARM_UP: usize = 20;
 
-pub(super) fn run(report: &mut Report, bench: &Bench, library: &Library) -> Result<()> {
+pub(super) fn run(report: &mut Report, bench: &Bench, library: &NotebookLibrary) -> Result<()> {
     quickly(&mut library.index_command(bench, LARGE))?;
     let mut server = Server::start(&mut library.serve_command(bench))?;
     server.initialize()?;
@@ -60,7 +60,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, library: &Library) -> Resu
 }
 
 /// Returns ids of passages found by a search, so that the index knows them.
-fn passages(server: &mut Server, library: &Library) -> Result<Vec<String>> {
+fn passages(server: &mut Server, library: &NotebookLibrary) -> Result<Vec<String>> {
     let question = [100, 200, 300].map(|number| library.words.word(number));
     let (_, found) = server.call("semantic_search", &asked(&question.join(" ")))?;
     let results = found["results"].as_array().context("no results")?;

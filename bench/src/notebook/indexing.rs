@@ -15,11 +15,11 @@ use anyhow::{Context as _, Result, ensure};
 use sectile_vault::{Root, Walk};
 use serde_json::Value;
 
-use super::library::{LIBRARY, Library};
+use super::library::{LIBRARY, NotebookLibrary};
 use crate::{
     Bench,
     measure::{Report, middle, timed},
-    processes::{Finished, finish, on_all_cores, quickly},
+    processes::{ProcessOutput, finish, on_all_cores, quickly},
 };
 
 const OTHER: &str = "outside/iwe/bin/iwe";
@@ -28,7 +28,11 @@ const QUESTION: usize = 3_000;
 const MOST_MEMORY: u64 = 300_000_000;
 const MANIFEST: &str = "manifest";
 
-pub(super) fn from_nothing(report: &mut Report, bench: &Bench, library: &Library) -> Result<()> {
+pub(super) fn from_nothing(
+    report: &mut Report,
+    bench: &Bench,
+    library: &NotebookLibrary,
+) -> Result<()> {
     let other = bench.target.join(OTHER);
     let other = other.is_file().then_some(other);
     if let Some(other) = &other {
@@ -68,8 +72,8 @@ pub(super) fn from_nothing(report: &mut Report, bench: &Bench, library: &Library
     let (notes, chunks) = (&said[0]["notebooks"], &said[0]["chunks"]);
     ensure!(*notes == library.count, "indexed {said}");
     let what = format!("index of {notes} notes, {chunks} chunks, from scratch");
-    let time = |all: &[Finished]| middle(all.iter().map(|one| one.elapsed).collect());
-    let peak = |all: &[Finished]| all.iter().map(|one| one.peak).max().unwrap_or_default();
+    let time = |all: &[ProcessOutput]| middle(all.iter().map(|one| one.elapsed).collect());
+    let peak = |all: &[ProcessOutput]| all.iter().map(|one| one.peak).max().unwrap_or_default();
     let (our_time, their_time) = (time(&ours), time(&theirs));
     if theirs.is_empty() {
         let figures = format!("{our_time:.1?}; iwe is not installed, so nothing to compare with");
@@ -91,7 +95,7 @@ pub(super) fn from_nothing(report: &mut Report, bench: &Bench, library: &Library
     Ok(())
 }
 
-fn iwe(program: &Path, library: &Library, arguments: &[&str]) -> Command {
+fn iwe(program: &Path, library: &NotebookLibrary, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(library.collection());
     command
@@ -119,7 +123,11 @@ fn files(folder: &Path) -> Result<BTreeMap<String, u64>> {
     entries.collect()
 }
 
-pub(super) fn after_one_edit(report: &mut Report, bench: &Bench, library: &Library) -> Result<()> {
+pub(super) fn after_one_edit(
+    report: &mut Report,
+    bench: &Bench,
+    library: &NotebookLibrary,
+) -> Result<()> {
     let index = folder(&library.index())?;
     let root = Root::open(&library.root)?;
     let bare = library.scratch.join("bare");
@@ -187,7 +195,11 @@ fn flush(folder: &Path, segments: &[Vec<u8>], manifest: &[u8]) -> Result<()> {
 }
 
 /// Updates an index, in a separate folder if one is given.
-pub(super) fn update(bench: &Bench, library: &Library, index: Option<&Path>) -> Result<Duration> {
+pub(super) fn update(
+    bench: &Bench,
+    library: &NotebookLibrary,
+    index: Option<&Path>,
+) -> Result<Duration> {
     let mut command = library.index_command(bench, LIBRARY);
     if let Some(index) = index {
         command.arg("--index").arg(index);

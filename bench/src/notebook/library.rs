@@ -23,7 +23,7 @@ const LARGE_BYTES: usize = 1_000_000;
 /// The number of notes that are edited.
 const EDITED: usize = 40;
 
-pub(super) struct Library {
+pub(super) struct NotebookLibrary {
     pub(super) words: Words,
     pub(super) count: usize,
     /// The folder of the collections.
@@ -32,7 +32,7 @@ pub(super) struct Library {
     pub(super) scratch: PathBuf,
 }
 
-impl Library {
+impl NotebookLibrary {
     /// Returns the library with `count` notes, generating it if it is missing and restoring edited notes.
     pub(super) fn prepare(target: &Path, count: usize) -> Result<Self> {
         let words = Words::new()?;

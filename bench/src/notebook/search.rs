@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     asked, enter,
     indexing::megabytes,
-    library::{LIBRARY, Library},
+    library::{LIBRARY, NotebookLibrary},
     settle,
 };
 use crate::{
@@ -26,7 +26,7 @@ const SLOW: Duration = Duration::from_millis(20);
 pub(super) fn run(
     report: &mut Report,
     bench: &Bench,
-    library: &Library,
+    library: &NotebookLibrary,
     questions: &[String],
 ) -> Result<()> {
     let mut server = Server::start(&mut library.serve_command(bench))?;

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::{
     asked, enter,
-    library::{LIBRARY, Library},
+    library::{LIBRARY, NotebookLibrary},
 };
 use crate::{
     Bench,
@@ -19,7 +19,7 @@ const TARGET: Duration = Duration::from_millis(20);
 pub(super) fn run(
     report: &mut Report,
     bench: &Bench,
-    library: &Library,
+    library: &NotebookLibrary,
     questions: &[String],
 ) -> Result<()> {
     let (mut first, mut entered, mut found) = (Vec::new(), Vec::new(), Vec::new());

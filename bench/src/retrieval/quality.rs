@@ -13,7 +13,7 @@ use sectile_retrieval::{
 };
 
 use super::{
-    remembered::Remembered,
+    remembered::CachedModel,
     sets::SETS,
     yardstick::{self, Vectors},
 };
@@ -122,7 +122,7 @@ fn with_model(
     corpus: &Corpus,
 ) -> Result<Row> {
     let queries = sets.iter().flat_map(|set| &set.queries);
-    let mut remembered = Remembered::new(model, queries.map(|query| query.text.as_str()));
+    let mut remembered = CachedModel::new(model, queries.map(|query| query.text.as_str()));
     let mut at = |weight: u64, sets: &[TestSet]| {
         remembered.weight = weight;
         let mut reader = remembered.reader();

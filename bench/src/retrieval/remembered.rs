@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use sectile_markdown::Digest;
 use sectile_retrieval::{Embedder, EmbeddingReader, Vector};
 
-pub(super) struct Remembered<'m> {
+pub(super) struct CachedModel<'m> {
     model: &'m dyn Embedder,
     vectors: HashMap<String, Option<Vector>>,
     /// In millionths.
     pub(super) weight: u64,
 }
 
-impl<'m> Remembered<'m> {
+impl<'m> CachedModel<'m> {
     pub(super) fn new<'t>(
         model: &'m dyn Embedder,
         texts: impl IntoIterator<Item = &'t str>,
@@ -31,7 +31,7 @@ impl<'m> Remembered<'m> {
     }
 }
 
-impl Embedder for Remembered<'_> {
+impl Embedder for CachedModel<'_> {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -49,13 +49,13 @@ impl Embedder for Remembered<'_> {
     }
 
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
-        Box::new(Recalling(self))
+        Box::new(CachedReader(self))
     }
 }
 
-struct Recalling<'m>(&'m Remembered<'m>);
+struct CachedReader<'m>(&'m CachedModel<'m>);
 
-impl EmbeddingReader for Recalling<'_> {
+impl EmbeddingReader for CachedReader<'_> {
     fn model(&self) -> &dyn Embedder {
         self.0
     }

@@ -1,7 +1,7 @@
 //! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL.
 //!
 //! Each implements a trait of `sectile-library`, and callers know nothing else about it. All of them are called from
-//! threads that may block; the waiting itself happens on a runtime of this crate (`Waiting`).
+//! threads that may block; the waiting itself happens on a runtime of this crate (`BlockingRuntime`).
 //!
 //! Without the feature `servers` only the settings remain: a program that leaves the storages out still reads the same
 //! settings.
@@ -16,4 +16,4 @@ mod waiting;
 
 pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 #[cfg(feature = "servers")]
-pub use self::{objects::Objects, postgres::Postgres, waiting::Waiting};
+pub use self::{objects::ObjectStorage, postgres::Postgres, waiting::BlockingRuntime};

@@ -30,19 +30,19 @@ use object_store::{
     path::Path,
 };
 use sectile_library::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
-    is_at_top, is_notebook,
+    ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
+    StorageLimit, TOP, is_at_top, is_notebook,
 };
 use sectile_markdown::{Digest, NotePath};
 
 use self::{
-    keys::Keys,
+    keys::KeyPrefix,
     listing::{Entry, Page},
     store::RETRY_TIME,
-    trouble::Trouble,
-    wire::{Asked, Noted},
+    trouble::ObjectError,
+    wire::{ResponseOutcome, ResponseSlot},
 };
-use crate::{S3Settings, Waiting};
+use crate::{BlockingRuntime, S3Settings};
 
 /// The word that messages use for this storage.
 const KIND: &str = "bucket";
@@ -62,37 +62,37 @@ const READY_LIMIT: Duration = Duration::from_secs(3);
 /// A notebook is read with one request, so every read sees one state of its object. The stamp of a notebook is derived from
 /// its ETag and its length, or from the time of the last change where listings have no ETags. An object that was put again
 /// with the same bytes keeps its stamp where ETags are digests, as they mostly are, and gets a new one elsewhere.
-pub struct Objects {
+pub struct ObjectStorage {
     store: AmazonS3,
-    keys: Keys,
-    waiting: Waiting,
+    keys: KeyPrefix,
+    waiting: BlockingRuntime,
     max_note_bytes: u64,
     page_objects: usize,
     /// The time for one request, including its retries.
     limit: Duration,
 }
 
-impl fmt::Debug for Objects {
+impl fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Objects")
+        f.write_str("ObjectStorage")
     }
 }
 
 /// The parameters that all pages of one listing share.
-struct Listing<'a> {
+struct ListQuery<'a> {
     prefix: &'a str,
     /// Whether keys are grouped up to the next slash.
     by_folders: bool,
     stop: &'a dyn Fn() -> bool,
 }
 
-impl Objects {
+impl ObjectStorage {
     /// Creates the storage for a bucket. Connections are opened lazily.
     ///
     /// # Errors
     /// Returns a short description of what is wrong with the settings.
-    pub fn s3(settings: &S3Settings, waiting: Waiting) -> Result<Self, &'static str> {
-        let keys = Keys::below(&settings.prefix);
+    pub fn s3(settings: &S3Settings, waiting: BlockingRuntime) -> Result<Self, &'static str> {
+        let keys = KeyPrefix::below(&settings.prefix);
         Ok(Self {
             keys: keys.ok_or("the prefix is not a valid folder path")?,
             store: settings.build()?,
@@ -106,12 +106,12 @@ impl Objects {
     /// Requests one page of a listing.
     fn page(
         &self,
-        listing: &Listing<'_>,
+        listing: &ListQuery<'_>,
         max_keys: usize,
         from: Option<String>,
         limit: Duration,
     ) -> Result<Page, StorageError> {
-        let asked = Asked::for_page();
+        let asked = ResponseSlot::for_page();
         let mut options = PaginatedListOptions {
             delimiter: listing.by_folders.then_some("/".into()),
             max_keys: Some(max_keys),
@@ -124,9 +124,9 @@ impl Objects {
             // The outcome is recorded in `asked`; the library's result says less.
             drop(self.store.list_paginated(prefix, options).await);
             match asked.take() {
-                Noted::Page(page) => Ok(page),
-                Noted::Trouble(trouble) => Err(failed(trouble)),
-                _ => Err(failed(Trouble::Unclear)),
+                ResponseOutcome::Page(page) => Ok(page),
+                ResponseOutcome::Trouble(trouble) => Err(failed(trouble)),
+                _ => Err(failed(ObjectError::Unclear)),
             }
         })
     }
@@ -134,7 +134,7 @@ impl Objects {
     /// Passes all pages of a listing to `each`, in order.
     fn each_page(
         &self,
-        listing: &Listing<'_>,
+        listing: &ListQuery<'_>,
         mut each: impl FnMut(Page) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
         let mut seen = 0;
@@ -158,7 +158,7 @@ impl Objects {
                     ));
                 }
                 // The same token again would loop for ever.
-                Some(_) if next == from => return Err(failed(Trouble::Unclear)),
+                Some(_) if next == from => return Err(failed(ObjectError::Unclear)),
                 Some(_) => from = next,
             }
         }
@@ -169,7 +169,7 @@ impl Objects {
     fn files(
         &self,
         collection_folder: &str,
-        listing: &Listing<'_>,
+        listing: &ListQuery<'_>,
         most: usize,
     ) -> Result<Option<BTreeMap<NotePath, Entry>>, StorageError> {
         let mut is_there = false;
@@ -178,7 +178,7 @@ impl Objects {
         self.each_page(listing, |page| {
             for entry in page.entries {
                 is_there |= entry.key.starts_with(listing.prefix);
-                if let Some(file) = Keys::file(collection_folder, &entry.key) {
+                if let Some(file) = KeyPrefix::file(collection_folder, &entry.key) {
                     files.insert(file, entry);
                 }
             }
@@ -192,20 +192,20 @@ impl Objects {
 
     /// Returns whether an object is a notebook at the top level.
     fn is_top_notebook(&self, entry: &Entry) -> bool {
-        Keys::file(self.keys.prefix(), &entry.key).is_some_and(|file| is_top(&file))
+        KeyPrefix::file(self.keys.prefix(), &entry.key).is_some_and(|file| is_top(&file))
     }
 
     /// Returns the bytes of an object, read in one request.
     fn fetch(&self, key: &Path) -> Result<Option<Vec<u8>>, StorageError> {
         match self.ask(key)? {
-            Noted::Object(bytes) => Ok(Some(bytes.into())),
+            ResponseOutcome::Object(bytes) => Ok(Some(bytes.into())),
             _ => Ok(None),
         }
     }
 
     /// Requests an object. The outcome holds its bytes, or says that it is missing or too large.
-    fn ask(&self, key: &Path) -> Result<Noted, StorageError> {
-        let asked = Asked::for_object(self.max_note_bytes);
+    fn ask(&self, key: &Path) -> Result<ResponseOutcome, StorageError> {
+        let asked = ResponseSlot::for_object(self.max_note_bytes);
         let mut options = GetOptions {
             range: Some(GetRange::Bounded(0..self.max_note_bytes.saturating_add(1))),
             ..GetOptions::default()
@@ -215,15 +215,15 @@ impl Objects {
             // The outcome is recorded in `asked`; the library's result says less.
             drop(self.store.get_opts(key, options).await);
             match asked.take() {
-                Noted::Trouble(trouble) => Err(failed(trouble)),
-                Noted::Page(_) => Err(failed(Trouble::Unclear)),
+                ResponseOutcome::Trouble(trouble) => Err(failed(trouble)),
+                ResponseOutcome::Page(_) => Err(failed(ObjectError::Unclear)),
                 noted => Ok(noted),
             }
         })
     }
 }
 
-impl NotebookStorage for Objects {
+impl NotebookStorage for ObjectStorage {
     fn max_notebook_bytes(&self) -> u64 {
         self.max_note_bytes
     }
@@ -233,7 +233,7 @@ impl NotebookStorage for Objects {
         let key = self.keys.of_file(collection, notebook);
         let key = key.filter(|_| is_notebook(notebook));
         match key.map(|key| self.ask(&key)).transpose()? {
-            Some(Noted::TooLarge) => Ok(true),
+            Some(ResponseOutcome::TooLarge) => Ok(true),
             _ => self.require(collection).map(|()| false),
         }
     }
@@ -267,7 +267,7 @@ impl NotebookStorage for Objects {
     }
 
     fn collections(&self) -> Result<Vec<String>, StorageError> {
-        let listing = Listing {
+        let listing = ListQuery {
             prefix: self.keys.prefix(),
             by_folders: true,
             stop: &|| false,
@@ -292,10 +292,10 @@ impl NotebookStorage for Objects {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, StorageError> {
+    ) -> Result<Vec<NotebookFile>, StorageError> {
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
-        let listing = Listing {
+        let listing = ListQuery {
             prefix: &folder,
             by_folders: collection == TOP,
             stop,
@@ -312,7 +312,7 @@ impl NotebookStorage for Objects {
                 is_notebook(file)
             }
         });
-        let listed = notebooks.map(|(notebook, entry)| Listed {
+        let listed = notebooks.map(|(notebook, entry)| NotebookFile {
             notebook,
             stamp: stamp(&entry),
         });
@@ -347,7 +347,7 @@ impl NotebookStorage for Objects {
         }
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
-        let listing = Listing {
+        let listing = ListQuery {
             prefix: &folder,
             by_folders: false,
             stop: &|| false,
@@ -360,7 +360,7 @@ impl NotebookStorage for Objects {
     }
 
     fn ready(&self) -> Result<(), StorageError> {
-        let listing = Listing {
+        let listing = ListQuery {
             prefix: self.keys.prefix(),
             by_folders: false,
             stop: &|| false,
@@ -369,7 +369,7 @@ impl NotebookStorage for Objects {
     }
 }
 
-impl ArtifactStorage for Objects {
+impl ArtifactStorage for ObjectStorage {
     fn artifact_storage_kind(&self) -> &'static str {
         KIND
     }
@@ -390,7 +390,7 @@ impl ArtifactStorage for Objects {
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
         let artifacts = format!("{folder}{ARTIFACTS}/");
-        let listing = Listing {
+        let listing = ListQuery {
             prefix: &artifacts,
             by_folders: false,
             stop,
@@ -419,7 +419,7 @@ fn is_top(file: &NotePath) -> bool {
     is_notebook(file) && is_at_top(file)
 }
 
-fn stamp(entry: &Entry) -> Stamp {
+fn stamp(entry: &Entry) -> NotebookStamp {
     let mut state = entry.bytes.to_be_bytes().to_vec();
     match &entry.tag {
         Some(tag) => {
@@ -437,7 +437,7 @@ fn stamp(entry: &Entry) -> Stamp {
     for (whole, part) in state.iter_mut().zip(parts) {
         *whole = u64::from_be_bytes(*part);
     }
-    Stamp {
+    NotebookStamp {
         bytes: entry.bytes,
         modified: entry.modified.as_millisecond(),
         changed: match entry.tag {
@@ -449,7 +449,7 @@ fn stamp(entry: &Entry) -> Stamp {
     }
 }
 
-fn failed(trouble: Trouble) -> StorageError {
+fn failed(trouble: ObjectError) -> StorageError {
     tracing::warn!(?trouble, "the object storage failed a request");
     trouble.into()
 }

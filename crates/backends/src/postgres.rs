@@ -20,21 +20,21 @@ use std::{
 };
 
 use sectile_library::{
-    Change, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
-    VectorIndexing, VectorSearch,
+    BackendState, Change, IndexedNotebook, LocatedChunk, LocatedHits, StorageError, VectorIndexing,
+    VectorQuery, VectorSearch,
 };
 use sectile_retrieval::{Embedder, record_rules};
 
 use self::{
-    batch::{Batch, Preparing},
-    failure::{Failure, Kind},
+    batch::{Batch, BatchBuilder},
+    failure::{PostgresFailure, PostgresFailureKind},
     rows::LOCATED,
-    search::{Asked, Reading, Vocabularies},
+    search::{ReadTransaction, SearchRequest, Vocabularies},
     session::Sessions,
-    terms::Changes,
+    terms::TermChanges,
     update::Writer,
 };
-use crate::{PostgresSettings, Waiting};
+use crate::{BlockingRuntime, PostgresSettings};
 
 /// The longest a write may take before it is abandoned.
 const WRITING: Duration = Duration::from_secs(3_600);
@@ -61,7 +61,7 @@ pub(crate) fn check_connection(connection: &str) -> Result<(), &'static str> {
 }
 
 /// The settings that stay fixed while the index is open.
-struct Rules {
+struct PostgresTuning {
     /// The version of the rules by which records are made.
     records: String,
     statement_timeout: Duration,
@@ -73,9 +73,9 @@ struct Rules {
 /// An index in PostgreSQL. Connections are opened lazily.
 pub struct Postgres {
     sessions: Sessions,
-    waiting: Waiting,
+    waiting: BlockingRuntime,
     embedder: &'static dyn Embedder,
-    rules: Rules,
+    rules: PostgresTuning,
     /// The time that a read may take in all.
     reading: Duration,
     vocabularies: Vocabularies,
@@ -86,14 +86,14 @@ impl Postgres {
     /// Returns an error if the settings cannot be used.
     pub fn new(
         settings: &PostgresSettings,
-        waiting: Waiting,
+        waiting: BlockingRuntime,
         embedder: &'static dyn Embedder,
     ) -> Result<Self, StorageError> {
         Ok(Self {
             sessions: Sessions::new(settings)?,
             waiting,
             embedder,
-            rules: Rules {
+            rules: PostgresTuning {
                 records: record_rules(embedder),
                 statement_timeout: settings.statement_timeout,
                 candidates: settings.candidates.max(1),
@@ -109,14 +109,14 @@ impl Postgres {
     fn read<T>(
         &self,
         stop: &dyn Fn() -> bool,
-        work: impl AsyncFn() -> Result<T, Failure>,
+        work: impl AsyncFn() -> Result<T, PostgresFailure>,
     ) -> Result<T, StorageError> {
         let mut is_again = false;
         loop {
             let work = async { Ok(work().await) };
             match self.waiting.run(self.reading, stop, work)? {
                 Ok(found) => return Ok(found),
-                Err(failure) if failure.kind == Kind::Broken && !is_again => {
+                Err(failure) if failure.kind == PostgresFailureKind::Broken && !is_again => {
                     is_again = true;
                     self.sessions.forget();
                 }
@@ -128,18 +128,21 @@ impl Postgres {
     fn read_collection<T>(
         &self,
         collection: &str,
-        work: impl AsyncFn(Reading) -> Result<T, Failure>,
+        work: impl AsyncFn(ReadTransaction) -> Result<T, PostgresFailure>,
     ) -> Result<T, StorageError> {
         self.read(&|| false, async || {
             let session = self.sessions.take().await?;
-            let reading = Reading::new(session, collection, &self.rules).await?;
+            let reading = ReadTransaction::new(session, collection, &self.rules).await?;
             let reading = reading.ok_or(StorageError::CollectionNotFound)?;
             work(reading).await
         })
     }
 
     /// Writes, within [`WRITING`].
-    fn write<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, StorageError> {
+    fn write<T>(
+        &self,
+        work: impl Future<Output = Result<T, PostgresFailure>>,
+    ) -> Result<T, StorageError> {
         let work = async { work.await.map_err(|failure| failure.error) };
         self.waiting.run(WRITING, &|| false, work)
     }
@@ -150,16 +153,16 @@ impl Postgres {
         collection: &str,
         as_of: i64,
         is_new: bool,
-        parts: &Receiver<Part>,
-    ) -> Result<SharedState, StorageError> {
+        parts: &Receiver<IndexWrite>,
+    ) -> Result<BackendState, StorageError> {
         let mut writer = self.write(async {
             let session = self.sessions.take().await?;
             Writer::new(session, collection, is_new, &self.rules).await
         })?;
         let terms = loop {
             match parts.recv().map_err(|_| StorageError::Cancelled)? {
-                Part::Batch(batch) => self.write(writer.write(*batch))?,
-                Part::Last(terms) => break *terms,
+                IndexWrite::Batch(batch) => self.write(writer.write(*batch))?,
+                IndexWrite::Last(terms) => break *terms,
             }
         };
         let (mut state, is_much) = self.write(writer.finish(as_of, terms))?;
@@ -179,12 +182,12 @@ impl Postgres {
         Ok(state)
     }
 
-    async fn adjust_graph(&self, collection: &str) -> Result<bool, Failure> {
+    async fn adjust_graph(&self, collection: &str) -> Result<bool, PostgresFailure> {
         let session = self.sessions.take().await?;
         graph::adjust(session, collection, self.rules.exact_below).await
     }
 
-    async fn analyze(&self) -> Result<(), Failure> {
+    async fn analyze(&self) -> Result<(), PostgresFailure> {
         let session = self.sessions.take().await?;
         let client = session.client()?;
         client.batch_execute(ANALYZE).await?;
@@ -194,8 +197,8 @@ impl Postgres {
 }
 
 impl Postgres {
-    fn asked<'q>(&self, question: &Question<'q>) -> Asked<'q> {
-        Asked {
+    fn asked<'q>(&self, question: &VectorQuery<'q>) -> SearchRequest<'q> {
+        SearchRequest {
             collection: question.collection,
             query: question.query.parsed(),
             vector: self.embedder.reader().embed(&[question.query.text()]),
@@ -209,7 +212,7 @@ impl Postgres {
     ///
     /// # Errors
     /// As [`VectorSearch::search`].
-    pub fn offered(&self, question: &Question<'_>) -> Result<usize, StorageError> {
+    pub fn offered(&self, question: &VectorQuery<'_>) -> Result<usize, StorageError> {
         let asked = self.asked(question);
         self.read(question.stop, async || {
             let session = self.sessions.take().await?;
@@ -224,7 +227,7 @@ impl VectorSearch for Postgres {
         "postgres"
     }
 
-    fn state(&self, collection: &str) -> Result<SharedState, StorageError> {
+    fn state(&self, collection: &str) -> Result<BackendState, StorageError> {
         self.read_collection(collection, async |reading| {
             let state = reading.collection.state()?;
             reading.done().await?;
@@ -232,7 +235,7 @@ impl VectorSearch for Postgres {
         })
     }
 
-    fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError> {
+    fn search(&self, question: &VectorQuery<'_>) -> Result<LocatedHits, StorageError> {
         let asked = self.asked(question);
         self.read(question.stop, async || {
             let session = self.sessions.take().await?;
@@ -241,7 +244,11 @@ impl VectorSearch for Postgres {
         })
     }
 
-    fn chunks_with(&self, collection: &str, digits: &str) -> Result<Vec<Located>, StorageError> {
+    fn chunks_with(
+        &self,
+        collection: &str,
+        digits: &str,
+    ) -> Result<Vec<LocatedChunk>, StorageError> {
         let statement = format!(
             "SELECT {LOCATED} FROM sectile.chunk c WHERE c.collection = $1 AND c.digest BETWEEN $2 AND $3
             ORDER BY c.path, c.number LIMIT $4"
@@ -275,7 +282,7 @@ impl VectorSearch for Postgres {
             let session = self.sessions.take().await?;
             session.client()?.simple_query("SELECT 1").await?;
             session.give_back();
-            Ok::<(), Failure>(())
+            Ok::<(), PostgresFailure>(())
         };
         let asking = async { asking.await.map_err(|failure| failure.error) };
         self.waiting.run(READY, &|| false, asking)
@@ -283,30 +290,31 @@ impl VectorSearch for Postgres {
 }
 
 /// A message to the writing side.
-enum Part {
+enum IndexWrite {
     Batch(Box<Batch>),
     /// There are no more batches; the word counts change by this much.
-    Last(Box<Changes>),
+    Last(Box<TermChanges>),
 }
 
 /// Sends all changes for as long as the receiver accepts them. A receiver that stops has an error to report.
 fn send_all(
     changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
-    sender: &SyncSender<Part>,
+    sender: &SyncSender<IndexWrite>,
     batch: usize,
 ) -> Result<(), StorageError> {
-    let send = |part: Part| sender.send(part).is_ok();
-    let mut preparing = Preparing::new(batch);
+    let send = |part: IndexWrite| sender.send(part).is_ok();
+    let mut preparing = BatchBuilder::new(batch);
     for change in changes {
         let before = preparing.push(change?).map_err(|failure| failure.error)?;
         if let Some(batch) = before
-            && !send(Part::Batch(Box::new(batch)))
+            && !send(IndexWrite::Batch(Box::new(batch)))
         {
             return Ok(());
         }
     }
     let (batch, terms) = preparing.finish();
-    let _is_heard = send(Part::Batch(Box::new(batch))) && send(Part::Last(Box::new(terms)));
+    let _is_heard =
+        send(IndexWrite::Batch(Box::new(batch))) && send(IndexWrite::Last(Box::new(terms)));
     Ok(())
 }
 
@@ -339,9 +347,9 @@ impl VectorIndexing for Postgres {
         as_of: i64,
         is_new: bool,
         changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
-    ) -> Result<SharedState, StorageError> {
+    ) -> Result<BackendState, StorageError> {
         // Changes are prepared here while earlier ones are being written there.
-        let (sender, receiver) = sync_channel::<Part>(1);
+        let (sender, receiver) = sync_channel::<IndexWrite>(1);
         thread::scope(|scope| {
             let writing = scope.spawn(move || self.write_all(collection, as_of, is_new, &receiver));
             let sent = send_all(changes, &sender, self.rules.batch);

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use http::Uri;
-use sectile_client::Target;
+use sectile_client::BaseUrl;
 
 /// The most retries of one request.
 pub(crate) const MAX_RETRIES: usize = 3;
@@ -126,7 +126,7 @@ impl S3Settings {
         }
         if !self.endpoint.is_empty() {
             // The parser's reason would not say which address it is about.
-            Target::parse(&self.endpoint).map_err(|_| "the endpoint is not https://host")?;
+            BaseUrl::parse(&self.endpoint).map_err(|_| "the endpoint is not https://host")?;
             if !self.allow_http && !self.endpoint.starts_with("https://") {
                 return Err("the endpoint is not encrypted, and allow_http is not set");
             }

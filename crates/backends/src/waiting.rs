@@ -14,12 +14,12 @@ const ASKED: Duration = Duration::from_millis(20);
 
 /// Runs futures for threads that block on them. Clones share the runtime's threads. Must not be used from within a future.
 #[derive(Clone, Debug)]
-pub struct Waiting(Arc<Kept>);
+pub struct BlockingRuntime(Arc<RuntimeGuard>);
 
 #[derive(Debug)]
-struct Kept(Option<Runtime>);
+struct RuntimeGuard(Option<Runtime>);
 
-impl Drop for Kept {
+impl Drop for RuntimeGuard {
     fn drop(&mut self) {
         // The last clone may be dropped inside a future, which must not block until the runtime has ended.
         if let Some(runtime) = self.0.take() {
@@ -28,7 +28,7 @@ impl Drop for Kept {
     }
 }
 
-impl Waiting {
+impl BlockingRuntime {
     /// # Errors
     /// Returns an error if the system cannot start threads.
     pub fn new() -> io::Result<Self> {
@@ -37,7 +37,7 @@ impl Waiting {
             .thread_name("backends")
             .enable_all()
             .build()?;
-        Ok(Self(Arc::new(Kept(Some(runtime)))))
+        Ok(Self(Arc::new(RuntimeGuard(Some(runtime)))))
     }
 
     /// Returns the result of `work`, unless `stop` returns `true` first or `limit` passes. Work that nobody waits for is

@@ -28,7 +28,7 @@ use tower::Service;
 use crate::is_host_and_port;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+type BoxedResultFuture<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
 /// Returns a TLS configuration that trusts the well-known authorities and those in `extra_roots` (PEM).
 ///
@@ -83,9 +83,9 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<Wire>;
+    type Response = MaybeHttpsStream<RoutedStream>;
     type Error = BoxError;
-    type Future = Pending<Self::Response>;
+    type Future = BoxedResultFuture<Self::Response>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -128,9 +128,9 @@ impl Route {
 }
 
 impl Service<Uri> for Route {
-    type Response = Wire;
+    type Response = RoutedStream;
     type Error = BoxError;
-    type Future = Pending<Wire>;
+    type Future = BoxedResultFuture<RoutedStream>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.tcp.poll_ready(cx).map_err(Into::into)
@@ -140,33 +140,33 @@ impl Service<Uri> for Route {
         match self.proxy.clone() {
             None => {
                 let connecting = self.tcp.call(to);
-                Box::pin(async move { Ok(Wire::new(connecting.await?, false)) })
+                Box::pin(async move { Ok(RoutedStream::new(connecting.await?, false)) })
             }
             Some(proxy) if to.scheme() == Some(&Scheme::HTTPS) => {
                 let connecting = Tunnel::new(proxy, self.tcp.clone()).call(to);
-                Box::pin(async move { Ok(Wire::new(connecting.await?, false)) })
+                Box::pin(async move { Ok(RoutedStream::new(connecting.await?, false)) })
             }
             Some(proxy) => {
                 let connecting = self.tcp.call(proxy);
-                Box::pin(async move { Ok(Wire::new(connecting.await?, true)) })
+                Box::pin(async move { Ok(RoutedStream::new(connecting.await?, true)) })
             }
         }
     }
 }
 
 /// A connection that knows whether a proxy reads the requests on it, which then have to name the server.
-pub struct Wire {
+pub struct RoutedStream {
     stream: TokioIo<TcpStream>,
     is_proxied: bool,
-    rest: Rest,
+    rest: IdleFlag,
 }
 
-impl Wire {
+impl RoutedStream {
     fn new(stream: TokioIo<TcpStream>, is_proxied: bool) -> Self {
         Self {
             stream,
             is_proxied,
-            rest: Rest::default(),
+            rest: IdleFlag::default(),
         }
     }
 
@@ -174,22 +174,22 @@ impl Wire {
         self.is_proxied
     }
 
-    pub(crate) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> IdleFlag {
         self.rest.clone()
     }
 }
 
 /// Whether a connection is at rest. Nothing may arrive on it then, and end of stream counts as much as data.
 #[derive(Clone, Default)]
-pub(crate) struct Rest(Arc<AtomicBool>);
+pub(crate) struct IdleFlag(Arc<AtomicBool>);
 
 /// A guard that keeps the connection at rest until it is dropped.
-pub(crate) struct Resting(Rest);
+pub(crate) struct IdleGuard(IdleFlag);
 
-impl Rest {
-    pub(crate) fn begin(&self) -> Resting {
+impl IdleFlag {
+    pub(crate) fn begin(&self) -> IdleGuard {
         self.0.store(true, Ordering::Relaxed);
-        Resting(self.clone())
+        IdleGuard(self.clone())
     }
 
     fn is_on(&self) -> bool {
@@ -197,7 +197,7 @@ impl Rest {
     }
 }
 
-impl Drop for Resting {
+impl Drop for IdleGuard {
     fn drop(&mut self) {
         self.0.0.store(false, Ordering::Relaxed);
     }
@@ -215,13 +215,13 @@ fn is_silent(stream: &TcpStream) -> bool {
     matches!(looked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-impl Connection for Wire {
+impl Connection for RoutedStream {
     fn connected(&self) -> Connected {
         self.stream.connected().proxy(self.is_proxied)
     }
 }
 
-impl Read for Wire {
+impl Read for RoutedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -234,7 +234,7 @@ impl Read for Wire {
     }
 }
 
-impl Write for Wire {
+impl Write for RoutedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -3,7 +3,7 @@
 //! HTTP/1.1 matches answers to requests by order alone. If a server or a proxy sends one answer too many, all later ones
 //! are shifted, and the next caller gets an answer meant for somebody else. Two rules prevent that:
 //!
-//! - A connection is reused only for the purpose it was opened for ([`Purpose`]). Where that is one request of one caller,
+//! - A connection is reused only for the purpose it was opened for ([`PoolKey`]). Where that is one request of one caller,
 //!   a leftover answer can only be an answer to that very request.
 //! - A connection is kept only after an answer whose end is beyond doubt, and reused only if nothing has arrived since:
 //!   neither in our buffers nor in those of the system.
@@ -31,7 +31,7 @@ use tower::Service as _;
 
 use crate::{
     ClientError,
-    connect::{Connector, Rest, Wire},
+    connect::{Connector, IdleFlag, RoutedStream},
 };
 
 /// The time that an idle connection is kept.
@@ -44,13 +44,13 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// The purpose of a connection: requests with an equal purpose share connections.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Purpose {
+pub struct PoolKey {
     server: Uri,
     /// The identity of the caller: all headers as they are sent.
     caller: Vec<u8>,
 }
 
-impl Purpose {
+impl PoolKey {
     /// This request, down to the last byte, and no other.
     #[must_use]
     pub fn request<B>(request: &Request<B>) -> Self {
@@ -88,7 +88,7 @@ fn written(headers: &HeaderMap) -> Vec<u8> {
 /// Opens connections, and keeps them for a while. Clones share them.
 pub struct Connections<B: Body + 'static> {
     connector: Connector,
-    kept: Arc<Kept<B>>,
+    kept: Arc<IdlePool<B>>,
 }
 
 impl<B: Body + 'static> Clone for Connections<B> {
@@ -118,7 +118,7 @@ where
             links: VecDeque::new(),
             is_swept: false,
         });
-        let kept = Arc::new(Kept { time, idle });
+        let kept = Arc::new(IdlePool { time, idle });
         Self { connector, kept }
     }
 
@@ -130,7 +130,7 @@ where
     /// or one with two different ends.
     pub async fn ask<T, F>(
         &self,
-        purpose: Purpose,
+        purpose: PoolKey,
         mut request: Request<B>,
         read: impl FnOnce(Response<Incoming>) -> F,
     ) -> Result<T, ClientError>
@@ -157,12 +157,12 @@ where
                 Err(_) => return Err(ClientError::Broken),
             }
         };
-        let end = End::of(&response);
-        if end == End::Twofold {
+        let end = BodyFraming::of(&response);
+        if end == BodyFraming::Twofold {
             return Err(ClientError::Broken);
         }
         let answer = link.drive(read(response)).await;
-        let is_clear = end == End::Clear && !had_interim.load(Ordering::Relaxed);
+        let is_clear = end == BodyFraming::Clear && !had_interim.load(Ordering::Relaxed);
         if is_clear && link.is_quiet().await {
             self.kept.keep(purpose, link);
         }
@@ -175,7 +175,7 @@ where
         self.kept.lock().links.len()
     }
 
-    async fn open(&self, uri: &Uri) -> Result<Link<B>, ClientError> {
+    async fn open(&self, uri: &Uri) -> Result<PooledConnection<B>, ClientError> {
         let mut connector = self.connector.clone();
         let ready = std::future::poll_fn(|context| connector.poll_ready(context));
         ready.await.map_err(|_| ClientError::Unreachable)?;
@@ -189,7 +189,7 @@ where
             .handshake(stream)
             .await
             .map_err(|_| ClientError::Unreachable)?;
-        Ok(Link {
+        Ok(PooledConnection {
             sender,
             connection,
             rest,
@@ -200,7 +200,7 @@ where
 }
 
 /// Returns the connection below the encryption.
-fn wire(stream: &MaybeHttpsStream<Wire>) -> &Wire {
+fn wire(stream: &MaybeHttpsStream<RoutedStream>) -> &RoutedStream {
     match stream {
         MaybeHttpsStream::Http(wire) => wire,
         MaybeHttpsStream::Https(encrypted) => encrypted.inner().get_ref().0.inner(),
@@ -231,7 +231,7 @@ fn watch_interim<B>(request: &mut Request<B>) -> Arc<AtomicBool> {
 
 /// How certain the end of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum BodyFraming {
     /// It is given in one way, which nobody could read differently.
     Clear,
     /// Readers could differ, or the end is that of the connection.
@@ -240,7 +240,7 @@ enum End {
     Twofold,
 }
 
-impl End {
+impl BodyFraming {
     fn of<B>(answer: &Response<B>) -> Self {
         let all = |name| answer.headers().get_all(name).iter();
         let mut lengths = all(header::CONTENT_LENGTH);
@@ -268,15 +268,15 @@ impl End {
 }
 
 /// A connection. It makes progress only while somebody waits: no background task reads incoming data.
-struct Link<B: Body + 'static> {
+struct PooledConnection<B: Body + 'static> {
     sender: SendRequest<B>,
-    connection: Connection<MaybeHttpsStream<Wire>, B>,
-    rest: Rest,
+    connection: Connection<MaybeHttpsStream<RoutedStream>, B>,
+    rest: IdleFlag,
     is_proxied: bool,
     has_ended: bool,
 }
 
-impl<B> Link<B>
+impl<B> PooledConnection<B>
 where
     B: Body + Send + Unpin + 'static,
     B::Data: Send,
@@ -327,7 +327,7 @@ where
 }
 
 /// The idle connections.
-struct Kept<B: Body + 'static> {
+struct IdlePool<B: Body + 'static> {
     /// The time that they are kept.
     time: Duration,
     idle: Mutex<Idle<B>>,
@@ -335,12 +335,12 @@ struct Kept<B: Body + 'static> {
 
 struct Idle<B: Body + 'static> {
     /// In the order in which they were returned.
-    links: VecDeque<(Purpose, Instant, Link<B>)>,
+    links: VecDeque<(PoolKey, Instant, PooledConnection<B>)>,
     /// Whether a task that closes old connections is running.
     is_swept: bool,
 }
 
-impl<B> Kept<B>
+impl<B> IdlePool<B>
 where
     B: Body + Send + Unpin + 'static,
     B::Data: Send,
@@ -350,7 +350,7 @@ where
     }
 
     /// Takes the most recently used connection for `purpose`.
-    fn take(&self, purpose: &Purpose) -> Option<Link<B>> {
+    fn take(&self, purpose: &PoolKey) -> Option<PooledConnection<B>> {
         let mut idle = self.lock();
         let place = idle
             .links
@@ -359,9 +359,10 @@ where
         idle.links.remove(place).map(|(_, _, link)| link)
     }
 
-    fn keep(self: &Arc<Self>, purpose: Purpose, link: Link<B>) {
+    fn keep(self: &Arc<Self>, purpose: PoolKey, link: PooledConnection<B>) {
         let mut idle = self.lock();
-        let of_caller = |(kept, _, _): &(Purpose, Instant, Link<B>)| kept.caller == purpose.caller;
+        let of_caller =
+            |(kept, _, _): &(PoolKey, Instant, PooledConnection<B>)| kept.caller == purpose.caller;
         let surplus =
             if idle.links.iter().filter(|kept| of_caller(kept)).count() >= MAX_IDLE_PER_CALLER {
                 idle.links.iter().position(of_caller)
@@ -381,7 +382,7 @@ where
 }
 
 /// Closes connections that have been idle for too long, until none are left.
-async fn sweep<B>(kept: Weak<Kept<B>>, time: Duration)
+async fn sweep<B>(kept: Weak<IdlePool<B>>, time: Duration)
 where
     B: Body + Send + Unpin + 'static,
     B::Data: Send,

@@ -17,8 +17,8 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::{Body, Incoming};
 
 pub use self::{
-    connect::{Connector, Wire, tls},
-    connections::{Connections, Purpose},
+    connect::{Connector, RoutedStream, tls},
+    connections::{Connections, PoolKey},
 };
 
 /// How much of an unwanted body is read so that its connection can be reused, and for how long. Beyond that a new connection
@@ -43,17 +43,17 @@ pub struct ClientSettings {
 
 /// The base of a URL: scheme, host, and the start of the path. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct BaseUrl {
     base: Uri,
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Target")
+        f.write_str("BaseUrl")
     }
 }
 
-impl Target {
+impl BaseUrl {
     /// Parses an `http` or `https` URL without query, fragment or user.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl Client {
     /// Returns an error if there is no answer.
     pub async fn get(
         &self,
-        target: &Target,
+        target: &BaseUrl,
         path_and_query: &str,
         headers: HeaderMap,
     ) -> Result<Reply, ClientError> {
@@ -199,7 +199,7 @@ impl Client {
 
 impl Inner {
     async fn exchange(&self, request: Request<Empty<Bytes>>) -> Result<Reply, ClientError> {
-        let purpose = Purpose::request(&request);
+        let purpose = PoolKey::request(&request);
         let max_body_bytes = self.max_body_bytes;
         let answer = self
             .connections

@@ -71,8 +71,8 @@ impl Server {
         })
     }
 
-    fn target(&self, path: &str) -> Target {
-        Target::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap()
+    fn target(&self, path: &str) -> BaseUrl {
+        BaseUrl::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap()
     }
 
     fn heads(&self) -> Vec<String> {
@@ -154,7 +154,7 @@ fn targets_are_plain_urls() {
         "http://[::1]:80/x",
         "HTTPS://store.example",
     ] {
-        assert!(Target::parse(url).is_ok(), "{url}");
+        assert!(BaseUrl::parse(url).is_ok(), "{url}");
     }
     for url in [
         "",
@@ -183,9 +183,9 @@ fn targets_are_plain_urls() {
         "http://store.example/\r\nx: y",
         " http://store.example/",
     ] {
-        assert!(Target::parse(url).is_err(), "{url}");
+        assert!(BaseUrl::parse(url).is_err(), "{url}");
     }
-    let shown = format!("{:?}", Target::parse("http://secret.example/").unwrap());
+    let shown = format!("{:?}", BaseUrl::parse("http://secret.example/").unwrap());
     assert!(!shown.contains("secret"));
 }
 
@@ -250,7 +250,7 @@ async fn nobody_there_is_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let target = Target::parse(&url).unwrap();
+    let target = BaseUrl::parse(&url).unwrap();
     let answer = client().get(&target, "/", HeaderMap::new()).await;
     assert_eq!(answer.unwrap_err(), ClientError::Unreachable);
 }
@@ -264,7 +264,7 @@ async fn a_connection_that_does_not_get_ready_in_time_is_unreachable() {
     });
     let mut settings = settings();
     settings.connect_timeout = Duration::from_millis(50);
-    let target = Target::parse(&format!("https://127.0.0.1:{}", server.port)).unwrap();
+    let target = BaseUrl::parse(&format!("https://127.0.0.1:{}", server.port)).unwrap();
     let client = Client::new(settings).unwrap();
     let answer = client.get(&target, "/", HeaderMap::new()).await;
     assert_eq!(answer.unwrap_err(), ClientError::Unreachable);
@@ -544,7 +544,7 @@ async fn a_proxy_is_told_the_whole_address() {
     let mut settings = settings();
     settings.proxy = Some(format!("http://127.0.0.1:{}", proxy.port).parse().unwrap());
     let client = Client::new(settings).unwrap();
-    let target = Target::parse("http://store.example:81/base").unwrap();
+    let target = BaseUrl::parse("http://store.example:81/base").unwrap();
     let reply = client
         .get(&target, "/./%2e?q", HeaderMap::new())
         .await
@@ -589,7 +589,7 @@ fn encrypted(hello: Option<&'static str>, answer: fn(usize) -> String) -> Server
 #[tokio::test]
 async fn only_certificates_that_are_trusted_are_talked_to() {
     let server = encrypted(None, |_| HI.to_owned());
-    let at = |host: &str| Target::parse(&format!("https://{host}:{}", server.port)).unwrap();
+    let at = |host: &str| BaseUrl::parse(&format!("https://{host}:{}", server.port)).unwrap();
     let mut trusting = settings();
     trusting.extra_roots = Some(CERTIFICATE.to_owned());
     let trusting = Client::new(trusting).unwrap();
@@ -614,7 +614,7 @@ async fn a_proxy_is_a_tunnel_for_what_is_encrypted() {
     let client = Client::new(through).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert("authorization", HeaderValue::from_static("Bearer abc"));
-    let target = Target::parse("https://localhost:4430").unwrap();
+    let target = BaseUrl::parse("https://localhost:4430").unwrap();
     let reply = client.get(&target, "/a", headers.clone()).await.unwrap();
     assert_eq!(&reply.body[..], b"hi");
     let heads = [

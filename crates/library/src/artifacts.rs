@@ -49,12 +49,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use crate::artifacts::{
-    check::{Checked, Drift, check},
+    check::{ArtifactCheck, Drift, check},
     links::{ArtifactLink, LinkedArtifacts, linked_to, links},
-    record::{ArtifactType, Maker, Record, SIDECAR, Status},
+    record::{ArtifactRecord, ArtifactType, Maker, SIDECAR, Status},
 };
 use crate::{
-    artifacts::record::{Payload, is_plain_name},
+    artifacts::record::{RecordPayload, is_plain_name},
     error::LibraryError,
     library::Library,
     storage::ARTIFACTS,
@@ -244,19 +244,19 @@ pub struct SourceState {
 }
 
 /// An artifact that was found. Its payload may differ from what the record says.
-pub struct Found {
+pub struct LoadedArtifact {
     /// Its id: set and file.
     pub id: String,
     /// The record of its set.
-    pub record: Record,
+    pub record: ArtifactRecord,
     /// The entry of its file in the record.
-    pub payload: Payload,
+    pub payload: RecordPayload,
     /// The bytes of the file; `None` if it no longer exists or is too large.
     pub bytes: Option<Vec<u8>>,
 }
 
 /// The current digests of notebooks, each read once.
-pub(crate) struct Today<'a> {
+pub(crate) struct CurrentDigests<'a> {
     storage: &'a Library,
     collection: &'a str,
     stop: &'a dyn Fn() -> bool,
@@ -322,7 +322,7 @@ pub fn sets(
 /// Returns the list entry of a set with the artifacts after `after`; and the last artifact, if others follow.
 fn listed(
     set: &str,
-    record: &Record,
+    record: &ArtifactRecord,
     after: Option<&str>,
     rest: &mut usize,
 ) -> (ArtifactSet, Option<String>) {
@@ -385,7 +385,7 @@ pub fn retrieve(
     artifact_id: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<Artifact, LibraryError> {
-    let Found {
+    let LoadedArtifact {
         id,
         record,
         bytes,
@@ -395,7 +395,7 @@ pub fn retrieve(
         message: format!("The payload of `{id}` {why}, so it is not returned."),
         at: storage.artifact_place(),
     })?;
-    let staleness = Today::new(storage, collection, stop).staleness(&record)?;
+    let staleness = CurrentDigests::new(storage, collection, stop).staleness(&record)?;
     let contents = contents(&payload.file, bytes).ok_or_else(|| LibraryError::Failed {
         message: format!("The payload of `{id}` is binary; only text and JSON can be returned."),
         at: storage.artifact_place(),
@@ -440,7 +440,7 @@ pub fn find(
     collection: &str,
     artifact_id: &str,
     stop: &dyn Fn() -> bool,
-) -> Result<Found, LibraryError> {
+) -> Result<LoadedArtifact, LibraryError> {
     let unknown = || LibraryError::ArtifactNotFound {
         artifact_id: artifact_id.to_owned(),
     };
@@ -466,7 +466,7 @@ pub fn find(
     let payload = payload.ok_or_else(unknown)?.clone();
     let id = format!("{set}/{}", payload.file);
     let bytes = read_payload(storage, collection, set, &payload)?;
-    Ok(Found {
+    Ok(LoadedArtifact {
         id,
         record,
         payload,
@@ -474,7 +474,7 @@ pub fn find(
     })
 }
 
-fn ambiguous(set: &str, payloads: &[Payload]) -> LibraryError {
+fn ambiguous(set: &str, payloads: &[RecordPayload]) -> LibraryError {
     /// The most ids that the message names.
     const SHOWN: usize = 10;
     let ids = payloads.iter().take(SHOWN);
@@ -494,7 +494,7 @@ fn read_payload(
     storage: &Library,
     collection: &str,
     set: &str,
-    payload: &Payload,
+    payload: &RecordPayload,
 ) -> Result<Option<Vec<u8>>, LibraryError> {
     match NotePath::parse_vault(&format!("{ARTIFACTS}/{set}/{}", payload.file)) {
         Ok(path) => storage.read(collection, &path),
@@ -503,7 +503,7 @@ fn read_payload(
 }
 
 /// Returns the bytes of a payload if they have the recorded digest, or else the reason why not.
-fn judged(bytes: Option<Vec<u8>>, payload: &Payload) -> Result<Vec<u8>, &'static str> {
+fn judged(bytes: Option<Vec<u8>>, payload: &RecordPayload) -> Result<Vec<u8>, &'static str> {
     match bytes {
         None => Err("does not exist, or is too large to be read"),
         Some(bytes) if Digest::of(&bytes) == payload.digest => Ok(bytes),
@@ -511,7 +511,7 @@ fn judged(bytes: Option<Vec<u8>>, payload: &Payload) -> Result<Vec<u8>, &'static
     }
 }
 
-impl<'a> Today<'a> {
+impl<'a> CurrentDigests<'a> {
     pub(crate) fn new(
         storage: &'a Library,
         collection: &'a str,
@@ -526,7 +526,7 @@ impl<'a> Today<'a> {
     }
 
     /// Returns whether the sources of a set still have their recorded digests. Stops at the first that does not.
-    fn staleness(&mut self, record: &Record) -> Result<Staleness, LibraryError> {
+    fn staleness(&mut self, record: &ArtifactRecord) -> Result<Staleness, LibraryError> {
         for source in &record.sources {
             if self.of(&source.notebook)? != Some(source.digest) {
                 return Ok(Staleness::Stale);
@@ -541,7 +541,7 @@ impl<'a> Today<'a> {
     /// Returns every source of a set as it is now, and whether all have their recorded digests.
     pub(crate) fn sources(
         &mut self,
-        record: &Record,
+        record: &ArtifactRecord,
     ) -> Result<(Staleness, Vec<SourceState>), LibraryError> {
         let mut states = Vec::with_capacity(record.sources.len());
         for source in &record.sources {
@@ -597,7 +597,7 @@ fn each_record(
     collection: &str,
     budget: &mut RecordBudget,
     stop: &dyn Fn() -> bool,
-    mut visit: impl FnMut(&str, Result<Record, String>) -> Result<(), LibraryError>,
+    mut visit: impl FnMut(&str, Result<ArtifactRecord, String>) -> Result<(), LibraryError>,
 ) -> Result<bool, LibraryError> {
     let folders = folders(storage, collection, stop)?;
     for (index, (set, files)) in folders.iter().enumerate() {
@@ -641,7 +641,7 @@ fn load(
     (set, files): (&str, &[String]),
     budget: &mut RecordBudget,
     stop: &dyn Fn() -> bool,
-) -> Result<Result<Record, String>, LibraryError> {
+) -> Result<Result<ArtifactRecord, String>, LibraryError> {
     if stop() {
         return Err(LibraryError::Cancelled);
     }
@@ -662,13 +662,13 @@ fn load(
         Err(error) => return Err(error),
     };
     budget.0 = budget.0.saturating_sub(bytes.len());
-    match Record::parse(&bytes) {
+    match ArtifactRecord::parse(&bytes) {
         Ok(record) => Ok(Ok(record)),
         Err(what) => damaged(&what),
     }
 }
 
-fn source_notebooks(record: &Record) -> Vec<String> {
+fn source_notebooks(record: &ArtifactRecord) -> Vec<String> {
     let sources = record.sources.iter();
     sources.map(|source| source.notebook.to_string()).collect()
 }

@@ -21,7 +21,7 @@ use crate::{
     error::LibraryError,
     left_out::{MOST_NAMED, WhyLeftOut},
     library::Library,
-    storage::{Listed, TOP},
+    storage::{NotebookFile, TOP},
 };
 
 /// The file that describes a collection.
@@ -75,7 +75,7 @@ pub struct DateRange {
 
 /// The usable contents of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manifest {
+pub(crate) struct CollectionManifest {
     /// The title of the collection.
     pub title: Option<String>,
     /// Its tags, in the order of the manifest.
@@ -90,7 +90,7 @@ pub(crate) struct Manifest {
 
 /// The cards of some collections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cards {
+pub struct CollectionCards {
     /// Sorted by id.
     pub cards: Vec<CollectionCard>,
     /// Number of all collections.
@@ -104,11 +104,11 @@ pub fn cards(
     storage: &Library,
     cursor: Option<&str>,
     stop: &dyn Fn() -> bool,
-) -> Result<Cards, LibraryError> {
+) -> Result<CollectionCards, LibraryError> {
     let mut collections = storage.collections()?;
-    let mut found = Cards {
+    let mut found = CollectionCards {
         total: collections.len(),
-        ..Cards::default()
+        ..CollectionCards::default()
     };
     collections.retain(|name| cursor.is_none_or(|cursor| name.as_str() > cursor));
     let (mut rest, mut budget) = (MOST_LISTED_BYTES, RecordBudget::default());
@@ -154,7 +154,7 @@ pub(crate) fn card(
     let too_large = too_large(&notebooks, storage.max_notebook_bytes());
     manifest.notes.extend(told(&too_large, storage));
     let (first, last) = manifest.days;
-    let modified = |listed: &Listed| listed.stamp.modified;
+    let modified = |listed: &NotebookFile| listed.stamp.modified;
     let oldest = notebooks.iter().map(modified).min();
     let newest = notebooks.iter().map(modified).max();
     Ok(CollectionCard {
@@ -174,7 +174,7 @@ pub(crate) fn card(
 }
 
 /// Returns the notebooks that are too large to be read.
-fn too_large(notebooks: &[Listed], max_notebook_bytes: u64) -> Vec<&NotePath> {
+fn too_large(notebooks: &[NotebookFile], max_notebook_bytes: u64) -> Vec<&NotePath> {
     let large = notebooks
         .iter()
         .filter(|one| WhyLeftOut::of(one, max_notebook_bytes) == WhyLeftOut::TooLarge);
@@ -234,28 +234,31 @@ fn title_of(storage: &Library, given: Option<String>, collection: &str) -> Strin
 }
 
 /// Returns the manifest of a collection; an empty one if there is none.
-pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, LibraryError> {
+pub(crate) fn manifest(
+    storage: &Library,
+    collection: &str,
+) -> Result<CollectionManifest, LibraryError> {
     let Ok(file) = NotePath::parse_vault(MANIFEST) else {
-        return Ok(Manifest::default());
+        return Ok(CollectionManifest::default());
     };
     let bytes = match storage.read(collection, &file) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(Manifest::default()),
+        Ok(None) => return Ok(CollectionManifest::default()),
         Err(LibraryError::Failed { .. }) => {
-            return Ok(Manifest::unusable("cannot be read"));
+            return Ok(CollectionManifest::unusable("cannot be read"));
         }
         Err(error) => return Err(error),
     };
     if bytes.len() > MAX_MANIFEST {
-        return Ok(Manifest::unusable("is larger than 64 KiB"));
+        return Ok(CollectionManifest::unusable("is larger than 64 KiB"));
     }
     let table = std::str::from_utf8(&bytes)
         .ok()
         .map(|text| text.trim_start_matches('\u{feff}'))
         .and_then(|text| text.parse::<toml::Table>().ok());
     Ok(match table {
-        Some(table) => Manifest::of(&table),
-        None => Manifest::unusable("is not valid TOML"),
+        Some(table) => CollectionManifest::of(&table),
+        None => CollectionManifest::unusable("is not valid TOML"),
     })
 }
 
@@ -268,7 +271,7 @@ impl CollectionCard {
     }
 }
 
-impl Manifest {
+impl CollectionManifest {
     fn unusable(why: &str) -> Self {
         let note = format!("`{MANIFEST}` {why}, so everything is derived. Correct it.");
         Self {

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 
 use sectile_markdown::NotePath;
 
-use crate::storage::{ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, TOP};
+use crate::storage::{
+    ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError, TOP,
+};
 
 /// Direct access to the files behind a storage. Paths are `collection/path/of/file`. Each call panics on failure.
 pub trait Files {
@@ -76,7 +78,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         }
     }
 
-    fn list(&self, collection: &str) -> Vec<Listed> {
+    fn list(&self, collection: &str) -> Vec<NotebookFile> {
         match self.storage.notebooks(collection, &|| false) {
             Ok(listed) => listed,
             Err(error) => panic!("{collection:?} cannot be listed: {error}"),
@@ -88,7 +90,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         listed.map(|one| one.notebook.to_string()).collect()
     }
 
-    fn stamp(&self, collection: &str, notebook: &str) -> Stamp {
+    fn stamp(&self, collection: &str, notebook: &str) -> NotebookStamp {
         let listed = self.list(collection);
         let found = listed.iter().find(|one| one.notebook.as_str() == notebook);
         match found {

@@ -4,7 +4,7 @@ use crate::{ids::SourceId, storage::StorageError};
 
 /// The reason why a passage that an id names cannot be quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum GoneReason {
     /// The notebook exists, but its bytes there have changed, and the passage is nowhere else.
     Changed,
     /// The same passage is elsewhere now.
@@ -29,7 +29,7 @@ pub enum FailedPart {
     Process,
 }
 
-impl Gone {
+impl GoneReason {
     /// Returns the reason in one word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -54,7 +54,7 @@ pub enum LibraryError {
         /// The id.
         source_id: String,
         /// The reason.
-        reason: Gone,
+        reason: GoneReason,
         /// The id of the same passage where it is now, if it only moved.
         new_source_id: Option<SourceId>,
     },

@@ -9,7 +9,7 @@ const DATES: [&str; 2] = ["date", "created"];
 
 /// The metadata of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct NotebookFacts {
     /// The title from the front matter, or else derived from the file name.
     pub title: String,
     /// The author from the front matter; several are joined by commas.
@@ -20,10 +20,10 @@ pub(crate) struct Facts {
 }
 
 /// Returns the metadata of the notebook at `path` with these bytes.
-pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> Facts {
+pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> NotebookFacts {
     let note = Note::new(path.as_str(), bytes);
     let title = note.title();
-    Facts {
+    NotebookFacts {
         title: title.map_or_else(|| path.file_name().to_owned(), |title| title.text),
         author: author(note.front_matter()),
         date: DATES
@@ -75,7 +75,7 @@ fn moment(value: &Value) -> Option<i64> {
 
 /// Returns the time that a passage is about: a date in the headings above it, the nearest first, or else the
 /// notebook's.
-pub(crate) fn timestamp(heading_path: &[String], facts: &Facts) -> Option<i64> {
+pub(crate) fn timestamp(heading_path: &[String], facts: &NotebookFacts) -> Option<i64> {
     let headings = heading_path.iter().rev();
     headings
         .filter_map(|heading| date_in(heading))

@@ -18,7 +18,9 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Embedder, Entry, Filler, KnownVectors, MeaningKey, Store, Stored, Vector};
+use sectile_retrieval::{
+    Embedder, ManifestEntry, OpenIndex, SecondTierWriter, Store, Vector, VectorCache, VectorKey,
+};
 use serde::Serialize;
 
 use crate::{
@@ -36,7 +38,7 @@ const LONGEST_UNKEPT: Duration = Duration::from_secs(1);
 
 /// A job that fills the second tier.
 #[derive(Clone, Copy)]
-pub struct Filling<'a> {
+pub struct FillJob<'a> {
     /// The library that contains the notebooks.
     pub storage: &'a Library,
     /// Name of the collection.
@@ -50,12 +52,12 @@ pub struct Filling<'a> {
     /// Returns `true` to stop here and continue another time.
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Called after each batch of passages.
-    pub progress: &'a dyn Fn(Progress),
+    pub progress: &'a dyn Fn(FillProgress),
 }
 
 /// The progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct FillProgress {
     /// Number of passages whose vector is known.
     pub done: usize,
     /// Number of passages in all.
@@ -66,7 +68,7 @@ pub struct Progress {
 
 /// The result of filling the second tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Filled {
+pub struct FillReport {
     /// Number of live passages.
     pub passages: usize,
     /// Number of passages that have their vector.
@@ -84,7 +86,7 @@ pub struct Filled {
 /// A passage to embed: its key, title, headings and text.
 pub(crate) struct Text {
     /// The key of its vector.
-    pub key: MeaningKey,
+    pub key: VectorKey,
     parts: Vec<String>,
 }
 
@@ -116,7 +118,7 @@ pub(crate) fn texts(
         let passage = passage_of(&path, &chunk.plain);
         let parts = passage.parts();
         Text {
-            key: MeaningKey::of(&parts),
+            key: VectorKey::of(&parts),
             parts: parts.into_iter().map(str::to_owned).collect(),
         }
     });
@@ -131,23 +133,23 @@ pub fn usual_threads() -> usize {
 
 /// Fills what is missing of the second tier of the index at `location`. If the index is updated meanwhile, its new
 /// state is filled.
-pub fn fill(job: Filling<'_>, location: &Path) -> Result<Filled, IndexingError> {
+pub fn fill(job: FillJob<'_>, location: &Path) -> Result<FillReport, IndexingError> {
     let Some(store) = Store::at(location)? else {
-        return Ok(Filled::default());
+        return Ok(FillReport::default());
     };
     let filler = store.filler(job.second)?;
     let mut known = filler.known()?;
     loop {
         let stored = store.read(Some(job.first))?;
         let Some(stored) = stored.filter(|stored| stored.manifest.name == job.collection) else {
-            return Ok(Filled::default());
+            return Ok(FillReport::default());
         };
-        let mut round = Round {
+        let mut round = FillPass {
             job,
             filler: &filler,
             stored: &stored,
             living: stored.living(),
-            filled: Filled::default(),
+            filled: FillReport::default(),
             done: 0,
         };
         let filled = round.run(&mut known)?;
@@ -162,19 +164,19 @@ pub fn fill(job: Filling<'_>, location: &Path) -> Result<Filled, IndexingError> 
 }
 
 /// One pass over the segments of a manifest.
-struct Round<'a> {
-    job: Filling<'a>,
-    filler: &'a Filler<'a>,
-    stored: &'a Stored,
+struct FillPass<'a> {
+    job: FillJob<'a>,
+    filler: &'a SecondTierWriter<'a>,
+    stored: &'a OpenIndex,
     /// For each segment, its live chunks.
     living: Vec<Vec<usize>>,
-    filled: Filled,
+    filled: FillReport,
     /// Number of passages whose vector is known, including those of unfinished segments.
     done: usize,
 }
 
-impl Round<'_> {
-    fn run(&mut self, known: &mut KnownVectors) -> Result<Filled, IndexingError> {
+impl FillPass<'_> {
+    fn run(&mut self, known: &mut VectorCache) -> Result<FillReport, IndexingError> {
         self.filled.passages = self.living.iter().map(Vec::len).sum();
         let names = &self.stored.manifest.segments;
         let mut is_complete = true;
@@ -198,8 +200,8 @@ impl Round<'_> {
         Ok(self.filled)
     }
 
-    fn tell(&self, known: &KnownVectors) {
-        (self.job.progress)(Progress {
+    fn tell(&self, known: &VectorCache) {
+        (self.job.progress)(FillProgress {
             done: self.done,
             all: self.filled.passages,
             embedded: known.added(),
@@ -207,7 +209,7 @@ impl Round<'_> {
     }
 
     /// Embeds what is missing of a segment, and writes its file once it is complete. Returns whether it did.
-    fn segment(&mut self, number: usize, known: &mut KnownVectors) -> Result<bool, IndexingError> {
+    fn segment(&mut self, number: usize, known: &mut VectorCache) -> Result<bool, IndexingError> {
         let name = &self.stored.manifest.segments[number];
         let before = self.done;
         let mut keys = vec![None; self.stored.segments[number].chunks()];
@@ -245,7 +247,7 @@ impl Round<'_> {
     }
 
     /// Returns the passages of a notebook if it is in the indexed state.
-    fn texts(&self, entry: &Entry) -> Result<Option<Vec<Text>>, IndexingError> {
+    fn texts(&self, entry: &ManifestEntry) -> Result<Option<Vec<Text>>, IndexingError> {
         let Ok(notebook) = NotePath::parse_vault(&entry.name) else {
             return Ok(None);
         };
@@ -264,7 +266,7 @@ impl Round<'_> {
     fn embed(
         &mut self,
         missing: &[Text],
-        known: &mut KnownVectors,
+        known: &mut VectorCache,
     ) -> Result<Vec<String>, IndexingError> {
         let mut parts = Vec::new();
         if missing.is_empty() {
@@ -308,7 +310,7 @@ fn embed_batches(
     stop: &(dyn Fn() -> bool + Sync),
     batches: &[&[Text]],
     next: &AtomicUsize,
-    done: &mpsc::Sender<Vec<(MeaningKey, Option<Vector>)>>,
+    done: &mpsc::Sender<Vec<(VectorKey, Option<Vector>)>>,
 ) {
     give_way();
     let mut reader = model.reader();

@@ -18,8 +18,8 @@ use sectile_markdown::NotePath;
 use sectile_vault::{FileStamp, ReadError, Root, RootError, Walk, WalkError};
 
 use crate::storage::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
-    is_at_top, is_collection_name, is_notebook,
+    ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
+    StorageLimit, TOP, is_at_top, is_collection_name, is_notebook,
 };
 
 /// The default folder of the indexes, inside the private folder.
@@ -155,7 +155,7 @@ impl NotebookStorage for FolderStorage {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, StorageError> {
+    ) -> Result<Vec<NotebookFile>, StorageError> {
         self.require(collection)?;
         let listed = match collection {
             TOP if self.is_whole => self.root.list_all(&self.walk, stop),
@@ -170,7 +170,7 @@ impl NotebookStorage for FolderStorage {
         Ok(listed
             .into_iter()
             .filter(|(file, _)| is_notebook(file))
-            .map(|(notebook, stamp)| Listed {
+            .map(|(notebook, stamp)| NotebookFile {
                 notebook,
                 stamp: condensed(&stamp),
             })
@@ -328,8 +328,8 @@ fn is_in_hidden_folder(root: &Path, file: &Path) -> bool {
     })
 }
 
-fn condensed(stamp: &FileStamp) -> Stamp {
-    Stamp {
+fn condensed(stamp: &FileStamp) -> NotebookStamp {
+    NotebookStamp {
         bytes: stamp.bytes,
         modified: stamp.modified_ns.div_euclid(1_000_000),
         changed: u64::try_from(stamp.modified_ns.max(stamp.changed_ns)).unwrap_or_default(),

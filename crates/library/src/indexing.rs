@@ -10,8 +10,8 @@ use std::{
 use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
-    Chunk, Embedder, EmbeddingReader, Entry, Manifest, Passage, Place, SegmentBuilder, Store,
-    StoreError, Stored,
+    Chunk, Embedder, EmbeddingReader, Manifest, ManifestEntry, OpenIndex, Passage, Place,
+    SegmentBuilder, Store, StoreError,
 };
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ use crate::{
     facts::notebook_facts,
     left_out::WhyLeftOut,
     library::Library,
-    storage::Listed,
+    storage::NotebookFile,
 };
 
 /// The longest chunk in bytes: a few paragraphs, the length that answers quote. Blocks are combined up to it.
@@ -68,16 +68,16 @@ impl Job<'_> {
 }
 
 /// A notebook to examine.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct NotebookCandidate<'a> {
     /// The notebook as the storage lists it.
-    pub listed: &'a Listed,
+    pub listed: &'a NotebookFile,
     /// The digest of its indexed state, if it is indexed.
     pub known: Option<Digest>,
 }
 
 /// The outcome for one notebook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum NotebookOutcome {
     /// It is already indexed in this state.
     Same,
     /// It was indexed. The segment number counts from the first new segment.
@@ -111,16 +111,20 @@ pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
 }
 
 /// Returns whether a notebook that is not indexed is small enough to be tried again: it may have become readable.
-pub(crate) fn may_be_readable_now(place: Place, listed: &Listed, max_notebook_bytes: u64) -> bool {
+pub(crate) fn may_be_readable_now(
+    place: Place,
+    listed: &NotebookFile,
+    max_notebook_bytes: u64,
+) -> bool {
     why_nowhere(place).is_some() && listed.stamp.bytes <= max_notebook_bytes
 }
 
 /// Builds segments of notebooks and passes each to `put`. Returns the results of `put` in the order of the segments.
 pub(crate) fn build<T: Send>(
     job: Job<'_>,
-    wanted: &[Wanted<'_>],
+    wanted: &[NotebookCandidate<'_>],
     put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
-) -> Result<(Vec<T>, Vec<Outcome>), LibraryError> {
+) -> Result<(Vec<T>, Vec<NotebookOutcome>), LibraryError> {
     let threads = threads();
     let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
     let next = AtomicUsize::new(0);
@@ -156,11 +160,11 @@ pub(crate) fn build<T: Send>(
         let segment = files.len();
         files.extend(file);
         outcomes.extend(some.into_iter().map(|outcome| match outcome {
-            Outcome::Indexed {
+            NotebookOutcome::Indexed {
                 digest,
                 place,
                 chunks,
-            } => Outcome::Indexed {
+            } => NotebookOutcome::Indexed {
                 digest,
                 place: Place { segment, ..place },
                 chunks,
@@ -172,7 +176,10 @@ pub(crate) fn build<T: Send>(
 }
 
 /// Divides notebooks into batches of about `bytes` bytes, one per segment, in order.
-fn batches<'w, 'l>(wanted: &'w [Wanted<'l>], bytes: u64) -> Vec<&'w [Wanted<'l>]> {
+fn batches<'w, 'l>(
+    wanted: &'w [NotebookCandidate<'l>],
+    bytes: u64,
+) -> Vec<&'w [NotebookCandidate<'l>]> {
     let mut batches = Vec::new();
     let (mut start, mut sum) = (0, 0);
     for (at, one) in wanted.iter().enumerate() {
@@ -191,9 +198,9 @@ fn batches<'w, 'l>(wanted: &'w [Wanted<'l>], bytes: u64) -> Vec<&'w [Wanted<'l>]
 fn build_one<T>(
     job: Job<'_>,
     reader: &mut dyn EmbeddingReader,
-    batch: &[Wanted<'_>],
+    batch: &[NotebookCandidate<'_>],
     put: &impl Fn(Vec<u8>) -> Result<T, LibraryError>,
-) -> Result<(Option<T>, Vec<Outcome>), LibraryError> {
+) -> Result<(Option<T>, Vec<NotebookOutcome>), LibraryError> {
     let mut builder = SegmentBuilder::new(Some((job.embedder, reader)));
     let mut documents = 0;
     let mut outcomes = Vec::with_capacity(batch.len());
@@ -215,12 +222,12 @@ fn build_one<T>(
         };
         (job.progress)();
         let Some(bytes) = bytes else {
-            outcomes.push(Outcome::LeftOut(why));
+            outcomes.push(NotebookOutcome::LeftOut(why));
             continue;
         };
         let digest = Digest::of(&bytes);
         if wanted.known == Some(digest) {
-            outcomes.push(Outcome::Same);
+            outcomes.push(NotebookOutcome::Same);
             continue;
         }
         builder.document();
@@ -230,7 +237,7 @@ fn build_one<T>(
             document: documents,
         };
         documents += 1;
-        outcomes.push(Outcome::Indexed {
+        outcomes.push(NotebookOutcome::Indexed {
             digest,
             place,
             chunks,
@@ -366,7 +373,7 @@ impl From<std::io::Error> for IndexingError {
 
 /// The result of updating an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct IndexReport {
     /// Number of notebooks in it now.
     pub notebooks: usize,
     /// Number of notebooks that were read and indexed.
@@ -383,7 +390,7 @@ pub struct Report {
     pub written: bool,
 }
 
-impl Report {
+impl IndexReport {
     /// Combines the results of two consecutive updates.
     pub fn and_then(self, later: Self) -> Self {
         Self {
@@ -407,12 +414,12 @@ pub fn folder_of(all: &Path, collection: &str) -> std::path::PathBuf {
 pub fn update(
     job: Job<'_>,
     location: &Path,
-    listed: &[Listed],
+    listed: &[NotebookFile],
     clock: Clock,
-) -> Result<Report, IndexingError> {
+) -> Result<IndexReport, IndexingError> {
     let store = Store::make_at(location)?;
     let writer = store.writer()?;
-    let mut report = Report::default();
+    let mut report = IndexReport::default();
     let old = match store.read(Some(job.embedder)) {
         Ok(Some(old)) if old.manifest.name == job.collection => Some(old),
         Ok(_) => None,
@@ -423,7 +430,7 @@ pub fn update(
         Err(error) => return Err(error.into()),
     };
     let as_of = clock();
-    let plan = Plan::new(listed, old.as_ref(), job.storage.max_notebook_bytes());
+    let plan = IndexPlan::new(listed, old.as_ref(), job.storage.max_notebook_bytes());
     let put = |file: Vec<u8>| {
         writer.add(&file).map_err(|error| LibraryError::Failed {
             message: format!("The index cannot be written ({}).", error.kind()),
@@ -443,7 +450,7 @@ pub fn update(
     report.notebooks = manifest.entries.len();
     report.indexed = outcomes
         .iter()
-        .filter(|outcome| matches!(outcome, Outcome::Indexed { .. }))
+        .filter(|outcome| matches!(outcome, NotebookOutcome::Indexed { .. }))
         .count();
     report.unreadable = manifest
         .entries
@@ -465,28 +472,32 @@ pub fn update(
 }
 
 /// Counts the chunks of documents in old segments and of those indexed now.
-fn chunks_of(entries: &[Entry], old: Option<&Stored>, outcomes: &[Outcome]) -> usize {
+fn chunks_of(
+    entries: &[ManifestEntry],
+    old: Option<&OpenIndex>,
+    outcomes: &[NotebookOutcome],
+) -> usize {
     let kept = entries.iter();
     let kept = kept.map(|entry| old.map_or(0, |old| old.chunks_at(entry.place)));
     let new = outcomes.iter().map(|outcome| match outcome {
-        Outcome::Indexed { chunks, .. } => *chunks,
+        NotebookOutcome::Indexed { chunks, .. } => *chunks,
         _ => 0,
     });
     kept.chain(new).sum()
 }
 
 /// The notebooks to examine, and the entries of the others.
-struct Plan<'l> {
-    wanted: Vec<Wanted<'l>>,
+struct IndexPlan<'l> {
+    wanted: Vec<NotebookCandidate<'l>>,
     /// For each listed notebook: its old entry, and whether it is examined.
-    known: Vec<(Option<Entry>, bool)>,
+    known: Vec<(Option<ManifestEntry>, bool)>,
     segments: Vec<String>,
     removed: usize,
 }
 
-impl<'l> Plan<'l> {
-    fn new(listed: &'l [Listed], old: Option<&Stored>, max_notebook_bytes: u64) -> Self {
-        let entries: &[Entry] = old.map_or(&[], |old| &old.manifest.entries);
+impl<'l> IndexPlan<'l> {
+    fn new(listed: &'l [NotebookFile], old: Option<&OpenIndex>, max_notebook_bytes: u64) -> Self {
+        let entries: &[ManifestEntry] = old.map_or(&[], |old| &old.manifest.entries);
         let dissolved = old.map(dissolved).unwrap_or_default();
         let mut plan = Self {
             wanted: Vec::new(),
@@ -500,8 +511,8 @@ impl<'l> Plan<'l> {
             let at = entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
             let entry = at.ok().map(|at| entries[at].clone());
             found += usize::from(entry.is_some());
-            let is_dissolved = |entry: &Entry| dissolved.contains(&entry.place.segment);
-            let is_current = |entry: &Entry| {
+            let is_dissolved = |entry: &ManifestEntry| dissolved.contains(&entry.place.segment);
+            let is_current = |entry: &ManifestEntry| {
                 entry.stamp == one.stamp.state
                     && !is_dissolved(entry)
                     && !may_be_readable_now(entry.place, one, max_notebook_bytes)
@@ -511,7 +522,7 @@ impl<'l> Plan<'l> {
                 let known = entry
                     .as_ref()
                     .filter(|entry| why_nowhere(entry.place).is_none() && !is_dissolved(entry));
-                plan.wanted.push(Wanted {
+                plan.wanted.push(NotebookCandidate {
                     listed: one,
                     known: known.map(|entry| entry.digest),
                 });
@@ -523,26 +534,26 @@ impl<'l> Plan<'l> {
     }
 
     /// Returns the entries of the new manifest. New segments are numbered after the old ones.
-    fn entries(&self, listed: &[Listed], outcomes: &[Outcome]) -> Vec<Entry> {
+    fn entries(&self, listed: &[NotebookFile], outcomes: &[NotebookOutcome]) -> Vec<ManifestEntry> {
         let mut outcomes = outcomes.iter();
         let mut entries = Vec::with_capacity(listed.len());
         for (one, (entry, is_wanted)) in listed.iter().zip(&self.known) {
             let outcome = if *is_wanted {
-                let unknown = Outcome::LeftOut(WhyLeftOut::Unreadable);
+                let unknown = NotebookOutcome::LeftOut(WhyLeftOut::Unreadable);
                 outcomes.next().copied().unwrap_or(unknown)
             } else {
-                Outcome::Same
+                NotebookOutcome::Same
             };
             let (digest, place) = match (outcome, entry) {
-                (Outcome::Same, Some(entry)) => (entry.digest, entry.place),
-                (Outcome::Indexed { digest, place, .. }, _) => {
+                (NotebookOutcome::Same, Some(entry)) => (entry.digest, entry.place),
+                (NotebookOutcome::Indexed { digest, place, .. }, _) => {
                     let segment = self.segments.len() + place.segment;
                     (digest, Place { segment, ..place })
                 }
-                (Outcome::LeftOut(why), _) => (Digest::of(b""), nowhere(why)),
-                (Outcome::Same, None) => (Digest::of(b""), NOWHERE),
+                (NotebookOutcome::LeftOut(why), _) => (Digest::of(b""), nowhere(why)),
+                (NotebookOutcome::Same, None) => (Digest::of(b""), NOWHERE),
             };
-            entries.push(Entry {
+            entries.push(ManifestEntry {
                 name: one.notebook.as_str().to_owned(),
                 stamp: one.stamp.state,
                 digest,
@@ -555,7 +566,7 @@ impl<'l> Plan<'l> {
 
 /// Returns the numbers of the segments to dissolve: those with more dead documents than live ones, and small ones if
 /// there are many.
-fn dissolved(old: &Stored) -> Vec<usize> {
+fn dissolved(old: &OpenIndex) -> Vec<usize> {
     let mut living = vec![0_usize; old.segments.len()];
     for entry in &old.manifest.entries {
         if let Some(living) = living.get_mut(entry.place.segment) {

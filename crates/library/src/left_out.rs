@@ -2,7 +2,7 @@
 
 use sectile_markdown::NotePath;
 
-use crate::storage::Listed;
+use crate::storage::NotebookFile;
 
 /// The most notebooks that one answer names.
 pub const MOST_NAMED: usize = 10;
@@ -18,7 +18,7 @@ pub enum WhyLeftOut {
 
 impl WhyLeftOut {
     /// Returns the reason why a listed notebook could not be read.
-    pub fn of(listed: &Listed, max_notebook_bytes: u64) -> Self {
+    pub fn of(listed: &NotebookFile, max_notebook_bytes: u64) -> Self {
         match listed.stamp.bytes > max_notebook_bytes {
             true => Self::TooLarge,
             false => Self::Unreadable,
@@ -28,7 +28,7 @@ impl WhyLeftOut {
 
 /// A notebook that is not searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct LeftOutNotebook {
     /// Path of the notebook, relative to the collection.
     pub notebook: NotePath,
     /// The reason.

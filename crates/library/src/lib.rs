@@ -28,10 +28,10 @@ mod storage;
 pub mod testing;
 pub mod tiers;
 
-pub use self::error::{FailedPart, Gone, LibraryError};
+pub use self::error::{FailedPart, GoneReason, LibraryError};
 pub use self::query::SearchQuery;
 pub use self::storage::{
-    ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,
-    NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, TOP, VectorIndexing,
-    VectorSearch, is_at_top, is_collection_name, is_notebook,
+    ARTIFACTS, ArtifactStorage, BackendState, Change, IndexedNotebook, LocatedChunk, LocatedHit,
+    LocatedHits, NotebookFile, NotebookStamp, NotebookStorage, StorageError, StorageLimit, TOP,
+    VectorIndexing, VectorQuery, VectorSearch, is_at_top, is_collection_name, is_notebook,
 };

@@ -6,8 +6,10 @@ use sectile_markdown::NotePath;
 
 use crate::{
     error::{FailedPart, LibraryError},
-    provenance::Remembered,
-    storage::{ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, StorageError, StorageLimit},
+    provenance::DigestCache,
+    storage::{
+        ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStorage, StorageError, StorageLimit,
+    },
 };
 
 /// The storages of a library.
@@ -15,7 +17,7 @@ pub struct Library {
     notebooks: Arc<dyn NotebookStorage>,
     artifacts: Arc<dyn ArtifactStorage>,
     /// Digests of notebooks, remembered by their stamps.
-    pub(super) remembered: Remembered,
+    pub(super) remembered: DigestCache,
 }
 
 impl Library {
@@ -24,7 +26,7 @@ impl Library {
         Self {
             notebooks,
             artifacts,
-            remembered: Remembered::default(),
+            remembered: DigestCache::default(),
         }
     }
 
@@ -76,7 +78,7 @@ impl Library {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, LibraryError> {
+    ) -> Result<Vec<NotebookFile>, LibraryError> {
         self.ask(|storage| storage.notebooks(collection, stop))
     }
 

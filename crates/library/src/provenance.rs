@@ -14,13 +14,15 @@ use sectile_markdown::{Digest, NotePath};
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use crate::provenance::root::Remembered;
-pub use crate::provenance::root::{CollectionRoot, Sums, collection_root, sums};
+pub(crate) use crate::provenance::root::DigestCache;
+pub use crate::provenance::root::{CollectionRoot, NotebookDigests, collection_root, sums};
 use crate::{
-    artifacts::{self, Found, Record, SourceState, Staleness, Today, record},
+    artifacts::{
+        self, ArtifactRecord, CurrentDigests, LoadedArtifact, SourceState, Staleness, record,
+    },
     collection,
     error::LibraryError,
-    facts::{Facts, notebook_facts},
+    facts::{NotebookFacts, notebook_facts},
     library::Library,
     quote::Quote,
 };
@@ -46,10 +48,10 @@ pub struct Provenance {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Lineage {
     /// The notebook it comes from, or the first of several; null if none is recorded.
-    pub(crate) origin_notebook: Option<Origin>,
+    pub(crate) origin_notebook: Option<OriginNotebook>,
     /// All notebooks that an artifact comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) origin_notebooks: Vec<Origin>,
+    pub(crate) origin_notebooks: Vec<OriginNotebook>,
     /// The transformations, in order. A passage is quoted verbatim and has none.
     pub(crate) transformation_steps: Vec<TracedStep>,
     /// The tools of the steps, each once.
@@ -61,7 +63,8 @@ pub struct Lineage {
 /// A notebook that something comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Origin {
+#[schemars(rename = "Origin")]
+pub struct OriginNotebook {
     /// Path of the notebook in its collection.
     pub notebook_id: String,
     /// Title from its front matter, or else derived from its file name.
@@ -192,7 +195,7 @@ pub fn of_source(
     };
     Ok(Provenance {
         provenance: Lineage {
-            origin_notebook: Some(Origin {
+            origin_notebook: Some(OriginNotebook {
                 notebook_id: notebook.to_string(),
                 title: quote.notebook_title.clone(),
                 author,
@@ -217,7 +220,7 @@ pub fn of_artifact(
 ) -> Result<Provenance, LibraryError> {
     let found = artifacts::find(storage, collection, artifact_id, stop)?;
     let record = &found.record;
-    let (staleness, sources) = Today::new(storage, collection, stop).sources(record)?;
+    let (staleness, sources) = CurrentDigests::new(storage, collection, stop).sources(record)?;
     let sums = sums(storage, collection, stop)?;
     let mut chain = vec![payload_link(&found)];
     chain.extend(step_links(record));
@@ -262,7 +265,7 @@ pub fn of_artifact(
 }
 
 /// Returns a link for each step that says whether it fits the steps before and after it.
-pub fn step_links(record: &Record) -> Vec<ChainLink> {
+pub fn step_links(record: &ArtifactRecord) -> Vec<ChainLink> {
     let sources = record.sources.iter().map(|source| source.digest);
     let mut known: HashSet<Digest> = sources.collect();
     let payloads = record.payloads.iter().map(|payload| payload.digest);
@@ -306,7 +309,7 @@ pub fn step_links(record: &Record) -> Vec<ChainLink> {
 }
 
 /// Returns the link of the payload: whether it has its recorded digest and was produced by a recorded step.
-fn payload_link(found: &Found) -> ChainLink {
+fn payload_link(found: &LoadedArtifact) -> ChainLink {
     let recorded = found.payload.digest;
     let today = found.bytes.as_deref().map(Digest::of);
     let mut steps = found.record.steps.iter();
@@ -345,7 +348,7 @@ fn source_link(source: &SourceState) -> ChainLink {
     }
 }
 
-fn collection_link(collection: &str, holds: bool, sums: Sums) -> ChainLink {
+fn collection_link(collection: &str, holds: bool, sums: NotebookDigests) -> ChainLink {
     let root = sums.root();
     let left_out = match root.left_out.len() {
         0 => String::new(),
@@ -376,7 +379,7 @@ fn origins(
     collection: &str,
     sources: &[SourceState],
     stop: &dyn Fn() -> bool,
-) -> Result<(Vec<Origin>, usize), LibraryError> {
+) -> Result<(Vec<OriginNotebook>, usize), LibraryError> {
     let manifest = collection::manifest(storage, collection)?;
     let (mut origins, mut without_date) = (Vec::new(), 0);
     for source in sources {
@@ -388,12 +391,12 @@ fn origins(
             Some(_) => storage.read(collection, path)?.unwrap_or_default(),
             None => Vec::new(),
         };
-        let Facts {
+        let NotebookFacts {
             title,
             author,
             date,
         } = notebook_facts(&bytes, path);
-        origins.push(Origin {
+        origins.push(OriginNotebook {
             notebook_id: path.to_string(),
             title,
             author: author.or_else(|| manifest.author.clone()),
@@ -404,7 +407,7 @@ fn origins(
     Ok((origins, without_date))
 }
 
-fn traced((index, step): (usize, &record::Step)) -> TracedStep {
+fn traced((index, step): (usize, &record::RecordStep)) -> TracedStep {
     let digits = |digests: &[Digest]| digests.iter().map(Digest::to_string).collect();
     TracedStep {
         step_order: index + 1,

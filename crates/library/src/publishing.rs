@@ -7,20 +7,20 @@ use std::sync::{
 };
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Record, Recorder};
+use sectile_retrieval::{Record, RecordBuilder};
 
 use crate::{
     clock::Clock,
     error::{FailedPart, LibraryError},
-    indexing::{CutNotebook, Job, Report, passage_of, threads},
-    storage::{Change, IndexedNotebook, Listed, StorageError, VectorIndexing},
+    indexing::{CutNotebook, IndexReport, Job, passage_of, threads},
+    storage::{Change, IndexedNotebook, NotebookFile, StorageError, VectorIndexing},
 };
 
 /// The most notebooks that wait to be handed over; threads that are ahead block.
 const WAITING: usize = 64;
 
 /// The outcome for one notebook.
-enum Outcome {
+enum PublishOutcome {
     Changed(Box<Change>),
     Same,
     Unreadable,
@@ -30,12 +30,12 @@ enum Outcome {
 pub fn publish(
     job: Job<'_>,
     index: &dyn VectorIndexing,
-    listed: &[Listed],
+    listed: &[NotebookFile],
     clock: Clock,
-) -> Result<Report, LibraryError> {
+) -> Result<IndexReport, LibraryError> {
     let failed = |error| LibraryError::of_storage(error, FailedPart::Index(index.kind()));
     index.prepare().map_err(failed)?;
-    let mut report = Report::default();
+    let mut report = IndexReport::default();
     let (known, is_new) = match index.entries(job.collection) {
         Ok(known) => (known, false),
         Err(StorageError::CollectionNotFound) => (Vec::new(), true),
@@ -46,7 +46,7 @@ pub fn publish(
         Err(error) => return Err(failed(error)),
     };
     let as_of = clock();
-    let plan = Plan::new(listed, &known);
+    let plan = PublishPlan::new(listed, &known);
     report.removed = plan.gone.len();
     if !is_new && plan.wanted.is_empty() && plan.gone.is_empty() {
         let state = index.state(job.collection).map_err(failed)?;
@@ -68,12 +68,12 @@ pub fn publish(
             .map(|path| Ok(Change::Remove((*path).clone())));
         let (indexed, unreadable) = (&mut report.indexed, &mut report.unreadable);
         let changed = receive.into_iter().filter_map(|outcome| match outcome {
-            Ok(Outcome::Changed(change)) => {
+            Ok(PublishOutcome::Changed(change)) => {
                 *indexed += usize::from(matches!(*change, Change::Put { .. }));
                 Some(Ok(*change))
             }
-            Ok(Outcome::Same) => None,
-            Ok(Outcome::Unreadable) => {
+            Ok(PublishOutcome::Same) => None,
+            Ok(PublishOutcome::Unreadable) => {
                 *unreadable += 1;
                 None
             }
@@ -94,13 +94,13 @@ fn count(number: u64) -> usize {
 }
 
 /// Returns the notebooks to examine and those that are gone. Both lists are sorted by path.
-struct Plan<'a> {
-    wanted: Vec<(&'a Listed, Option<&'a IndexedNotebook>)>,
+struct PublishPlan<'a> {
+    wanted: Vec<(&'a NotebookFile, Option<&'a IndexedNotebook>)>,
     gone: Vec<&'a NotePath>,
 }
 
-impl<'a> Plan<'a> {
-    fn new(listed: &'a [Listed], known: &'a [IndexedNotebook]) -> Self {
+impl<'a> PublishPlan<'a> {
+    fn new(listed: &'a [NotebookFile], known: &'a [IndexedNotebook]) -> Self {
         let mut plan = Self {
             wanted: Vec::new(),
             gone: Vec::new(),
@@ -123,11 +123,11 @@ impl<'a> Plan<'a> {
 /// Examines notebooks until there are none left, or no more are wanted.
 fn work(
     job: Job<'_>,
-    plan: &Plan<'_>,
+    plan: &PublishPlan<'_>,
     next: &AtomicUsize,
-    send: &mpsc::SyncSender<Result<Outcome, StorageError>>,
+    send: &mpsc::SyncSender<Result<PublishOutcome, StorageError>>,
 ) {
-    let mut recorder = Recorder::new(job.embedder);
+    let mut recorder = RecordBuilder::new(job.embedder);
     while let Some((listed, known)) = plan.wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
         let outcome = match (job.stop)() {
             true => Err(StorageError::Cancelled),
@@ -143,10 +143,10 @@ fn work(
 
 fn look_at(
     job: Job<'_>,
-    listed: &Listed,
+    listed: &NotebookFile,
     known: Option<&IndexedNotebook>,
-    recorder: &mut Recorder<'_>,
-) -> Result<Outcome, StorageError> {
+    recorder: &mut RecordBuilder<'_>,
+) -> Result<PublishOutcome, StorageError> {
     let notebook = &listed.notebook;
     let bytes = match job.read(notebook) {
         Ok(bytes) => bytes,
@@ -159,7 +159,7 @@ fn look_at(
     let Some(bytes) = bytes else {
         // Its indexed passages would be found but never quoted.
         let change = known.map(|_| Box::new(Change::Remove(notebook.clone())));
-        return Ok(change.map_or(Outcome::Unreadable, Outcome::Changed));
+        return Ok(change.map_or(PublishOutcome::Unreadable, PublishOutcome::Changed));
     };
     let entry = IndexedNotebook {
         notebook: notebook.clone(),
@@ -168,7 +168,7 @@ fn look_at(
     };
     let change = match known {
         Some(known) if known.digest == entry.digest && known.stamp == entry.stamp => {
-            return Ok(Outcome::Same);
+            return Ok(PublishOutcome::Same);
         }
         Some(known) if known.digest == entry.digest => Change::Touch(entry),
         _ => Change::Put {
@@ -176,11 +176,11 @@ fn look_at(
             entry,
         },
     };
-    Ok(Outcome::Changed(Box::new(change)))
+    Ok(PublishOutcome::Changed(Box::new(change)))
 }
 
 /// Returns the chunks of a notebook.
-fn records(bytes: &[u8], notebook: &NotePath, recorder: &mut Recorder<'_>) -> Vec<Record> {
+fn records(bytes: &[u8], notebook: &NotePath, recorder: &mut RecordBuilder<'_>) -> Vec<Record> {
     let cut = CutNotebook::new(bytes, notebook);
     let numbers = 0..cut.chunks.chunks.len();
     numbers

@@ -4,11 +4,11 @@ use sectile_markdown::{Digest, NotePath};
 
 use crate::{
     clock::Clock,
-    error::{Gone, LibraryError},
+    error::{GoneReason, LibraryError},
     facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     library::Library,
-    shelf::{Known, Shelf, looked_up, moved_in},
+    shelf::{OpenCollection, PassageLocation, looked_up, moved_in},
     storage::is_notebook,
 };
 
@@ -48,7 +48,7 @@ pub struct Quote {
 /// moved to another notebook.
 pub fn quote(
     storage: &Library,
-    shelf: Option<&Shelf>,
+    shelf: Option<&OpenCollection>,
     id: &SourceId,
     context: usize,
     clock: Clock,
@@ -61,8 +61,8 @@ pub fn quote(
     let Some(bytes) = bytes else {
         let reason =
             match storage.ask(|storage| storage.is_too_large(&id.collection, &id.notebook))? {
-                true => Gone::TooLarge,
-                false => Gone::Deleted,
+                true => GoneReason::TooLarge,
+                false => GoneReason::Deleted,
             };
         return Err(gone(storage, shelf, id, reason, None));
     };
@@ -73,12 +73,12 @@ pub fn quote(
     let digest = passage.map(Digest::of).filter(|digest| id.is_of(digest));
     let text = passage.and_then(|passage| std::str::from_utf8(passage).ok());
     let (Some(digest), Some(text)) = (digest, text) else {
-        return Err(gone(storage, shelf, id, Gone::Changed, Some(&bytes)));
+        return Err(gone(storage, shelf, id, GoneReason::Changed, Some(&bytes)));
     };
     let notebook_digest = Digest::of(&bytes);
     let facts = notebook_facts(&bytes, &id.notebook);
     let known = shelf.and_then(|shelf| shelf.known(&id.notebook, &notebook_digest, id.span));
-    let Known { heading_path, line } =
+    let PassageLocation { heading_path, line } =
         known.unwrap_or_else(|| looked_up(&bytes, &id.notebook, id.span.start));
     let timestamp = timestamp(&heading_path, &facts);
     Ok(Quote {
@@ -101,9 +101,9 @@ pub fn quote(
 /// the rest of the collection.
 fn gone(
     storage: &Library,
-    shelf: Option<&Shelf>,
+    shelf: Option<&OpenCollection>,
     id: &SourceId,
-    otherwise: Gone,
+    otherwise: GoneReason,
     bytes: Option<&[u8]>,
 ) -> LibraryError {
     let here = bytes.and_then(|bytes| moved_to(bytes, id, &id.notebook));
@@ -129,7 +129,7 @@ fn gone(
     LibraryError::SourceNotFound {
         source_id: id.to_string(),
         reason: if new.is_some() {
-            Gone::Moved
+            GoneReason::Moved
         } else {
             otherwise
         },

@@ -30,11 +30,11 @@ use crate::{
     facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     indexing::CutNotebook,
-    left_out::LeftOut,
+    left_out::LeftOutNotebook,
     library::Library,
     query::SearchQuery,
-    shelf::{embedded::Embedded, shared::Shared},
-    storage::{Located, LocatedHit, LocatedHits, VectorSearch},
+    shelf::{embedded::LocalIndex, shared::BackendIndex},
+    storage::{LocatedChunk, LocatedHit, LocatedHits, VectorSearch},
     tiers::{Models, Tier},
 };
 
@@ -49,7 +49,7 @@ const SPARE: usize = 16;
 
 /// The location of a collection's index.
 #[derive(Clone)]
-pub enum IndexPlace {
+pub enum IndexLocation {
     /// In this folder if there is one, or else in memory, with these models. A state of the folder that turned out to
     /// be unusable (the digest) is not tried again.
     Here(Option<PathBuf>, Models, Option<Digest>),
@@ -79,13 +79,13 @@ trait CollectionIndex: Send + Sync {
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError>;
     /// Returns the chunk of a notebook with this span, if that needs no request to a backend.
-    fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located>;
+    fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<LocatedChunk>;
     /// Returns the chunks whose digests begin with these digits, in order.
-    fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError>;
+    fn chunks_with(&self, digits: &str) -> Result<Vec<LocatedChunk>, LibraryError>;
 }
 
 /// An open collection, shared by all callers.
-pub struct Shelf {
+pub struct OpenCollection {
     library: Arc<Library>,
     collection: String,
     index: Box<dyn CollectionIndex>,
@@ -94,7 +94,7 @@ pub struct Shelf {
     wake: mpsc::Sender<()>,
 }
 
-impl Drop for Shelf {
+impl Drop for OpenCollection {
     fn drop(&mut self) {
         // Wakes the thread, which then sees that it is no longer needed.
         self.look_again();
@@ -103,9 +103,9 @@ impl Drop for Shelf {
 
 /// The results of one search. Every hit was read from the storage and hashed during the call.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct VerifiedResults {
     /// The passages, best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<VerifiedHit>,
     /// Number of chunks that match at all.
     pub total: usize,
     /// The state of the index that was searched.
@@ -128,7 +128,7 @@ pub struct IndexState {
     /// Number of notebooks that have changed since and are not indexed yet; `None` while unknown.
     pub changed: Option<usize>,
     /// Notebooks that are not searched, because they are too large or cannot be read; `None` while unknown.
-    pub left_out: Option<Arc<Vec<LeftOut>>>,
+    pub left_out: Option<Arc<Vec<LeftOutNotebook>>>,
     /// Whether meaning counts, as opposed to words only, as with a query in which the model finds no meaning.
     pub semantic: bool,
     /// The tier that answers.
@@ -148,7 +148,7 @@ pub struct Backend {
 
 /// A passage found by a search.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct VerifiedHit {
     /// The id of the passage.
     pub id: SourceId,
     /// How well it matches the query.
@@ -179,7 +179,7 @@ pub struct Scores {
 }
 
 /// A notebook as read during this call.
-struct Today {
+struct CurrentNotebook {
     bytes: Vec<u8>,
     /// Whether it is byte for byte the one that was indexed.
     is_indexed: bool,
@@ -189,7 +189,7 @@ struct Today {
     chunks: OnceCell<HashMap<Digest, usize>>,
 }
 
-impl Today {
+impl CurrentNotebook {
     fn cut(&self, notebook: &NotePath) -> &CutNotebook {
         self.cut
             .get_or_init(|| CutNotebook::new(&self.bytes, notebook))
@@ -209,31 +209,33 @@ impl Today {
 }
 
 /// The headings and line of a passage.
-pub(crate) struct Known {
+pub(crate) struct PassageLocation {
     /// The title and the headings above the passage, outermost first.
     pub heading_path: Vec<String>,
     /// The 1-based line on which the passage starts.
     pub line: usize,
 }
 
-impl Shelf {
+impl OpenCollection {
     /// Opens a collection.
     pub fn open(
         library: Arc<Library>,
         collection: &str,
-        place: IndexPlace,
+        place: IndexLocation,
         clock: Clock,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<Self>, LibraryError> {
         let index: Box<dyn CollectionIndex> = match place {
-            IndexPlace::Here(folder, models, refused) => {
+            IndexLocation::Here(folder, models, refused) => {
                 let library = Arc::clone(&library);
                 let place = (folder, models, refused);
-                Box::new(Embedded::open(library, collection, place, clock, stop)?)
+                Box::new(LocalIndex::open(library, collection, place, clock, stop)?)
             }
-            IndexPlace::Shared(backend) => {
-                Box::new(Shared::open(Arc::clone(&library), collection, backend)?)
-            }
+            IndexLocation::Shared(backend) => Box::new(BackendIndex::open(
+                Arc::clone(&library),
+                collection,
+                backend,
+            )?),
         };
         let (wake, woken) = mpsc::channel();
         let shelf = Arc::new(Self {
@@ -293,7 +295,7 @@ impl Shelf {
         query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Found, LibraryError> {
+    ) -> Result<VerifiedResults, LibraryError> {
         let mut wanted = most + SPARE;
         loop {
             let (found, state) = self.index.search(query, wanted, stop)?;
@@ -307,7 +309,7 @@ impl Shelf {
                 // A collection that no longer exists must be reported as such.
                 self.library.require(&self.collection)?;
             }
-            return Ok(Found {
+            return Ok(VerifiedResults {
                 hits,
                 total: found.total,
                 state: IndexState {
@@ -327,7 +329,7 @@ impl Shelf {
         found: &[LocatedHit],
         most: usize,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Hit>, LibraryError> {
+    ) -> Result<Vec<VerifiedHit>, LibraryError> {
         let mut hits = Vec::with_capacity(most);
         let mut read = self.read_ahead(found, most)?;
         let mut is_behind = false;
@@ -349,7 +351,7 @@ impl Shelf {
             let today = read[at].1.as_ref();
             match today.and_then(|today| self.passage(one, today)) {
                 // Of several equal passages that moved, the same one may be found more than once.
-                Some(hit) if hits.iter().any(|other: &Hit| other.id == hit.id) => {}
+                Some(hit) if hits.iter().any(|other: &VerifiedHit| other.id == hit.id) => {}
                 Some(hit) => hits.push(hit),
                 None => is_behind = true,
             }
@@ -365,12 +367,12 @@ impl Shelf {
         &self,
         found: &'h [LocatedHit],
         most: usize,
-    ) -> Result<Vec<(&'h NotePath, Option<Today>)>, LibraryError> {
+    ) -> Result<Vec<(&'h NotePath, Option<CurrentNotebook>)>, LibraryError> {
         let at_once = self.library.notebook_storage().reads_at_once();
-        let mut wanted: Vec<&Located> = Vec::new();
+        let mut wanted: Vec<&LocatedChunk> = Vec::new();
         if at_once > 1 {
             for hit in found.iter().take(most) {
-                let is_new = |known: &&Located| known.notebook != hit.located.notebook;
+                let is_new = |known: &&LocatedChunk| known.notebook != hit.located.notebook;
                 if wanted.iter().all(is_new) {
                     wanted.push(&hit.located);
                 }
@@ -379,7 +381,8 @@ impl Shelf {
         let share = wanted.len().div_ceil(at_once).max(1);
         let read = std::thread::scope(|scope| {
             let readers = wanted.chunks(share).map(|some| {
-                let read = |located: &&'h Located| Ok((&located.notebook, self.today(located)?));
+                let read =
+                    |located: &&'h LocatedChunk| Ok((&located.notebook, self.today(located)?));
                 scope.spawn(move || some.iter().map(read).collect::<Result<Vec<_>, _>>())
             });
             let readers: Vec<_> = readers.collect();
@@ -392,14 +395,14 @@ impl Shelf {
     }
 
     /// Reads the notebook of a chunk; `None` if it no longer exists or cannot be read.
-    fn today(&self, located: &Located) -> Result<Option<Today>, LibraryError> {
+    fn today(&self, located: &LocatedChunk) -> Result<Option<CurrentNotebook>, LibraryError> {
         let bytes = match self.library.read(&self.collection, &located.notebook) {
             Ok(bytes) => bytes,
             // An unreadable notebook has no hits; the others still do.
             Err(LibraryError::Failed { .. }) => None,
             Err(error) => return Err(error),
         };
-        Ok(bytes.map(|bytes| Today {
+        Ok(bytes.map(|bytes| CurrentNotebook {
             is_indexed: Digest::of(&bytes) == located.notebook_digest,
             bytes,
             cut: OnceCell::new(),
@@ -409,9 +412,9 @@ impl Shelf {
 
     /// Returns the hit if its bytes are still in the notebook, there or elsewhere. Headings and line come from the
     /// index only if no byte of the notebook has changed.
-    fn passage(&self, hit: &LocatedHit, today: &Today) -> Option<Hit> {
+    fn passage(&self, hit: &LocatedHit, today: &CurrentNotebook) -> Option<VerifiedHit> {
         let bytes = today.bytes.as_slice();
-        let Located {
+        let LocatedChunk {
             notebook,
             chunk,
             path,
@@ -425,14 +428,15 @@ impl Shelf {
         let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
             (true, true) => (*chunk, path.clone()),
             (_, true) => {
-                let Known { heading_path, line } = today.cut(notebook).known(chunk.span.start);
+                let PassageLocation { heading_path, line } =
+                    today.cut(notebook).known(chunk.span.start);
                 (Chunk { line, ..*chunk }, heading_path)
             }
             (_, false) => today.moved(notebook, &chunk.digest)?,
         };
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
-        Some(Hit {
+        Some(VerifiedHit {
             id: SourceId::new(&self.collection, notebook, chunk.span, &chunk.digest),
             scores: Scores {
                 lexical: millionths(hit.lexical),
@@ -455,30 +459,35 @@ impl Shelf {
 
     /// Returns the headings and line of the passage `span` of a notebook whose bytes have this digest, if they are at
     /// hand.
-    pub(crate) fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
+    pub(crate) fn known(
+        &self,
+        notebook: &NotePath,
+        digest: &Digest,
+        span: Span,
+    ) -> Option<PassageLocation> {
         let located = self.index.chunk_at(notebook, span)?;
-        (located.notebook_digest == *digest).then_some(Known {
+        (located.notebook_digest == *digest).then_some(PassageLocation {
             heading_path: located.path,
             line: located.chunk.line,
         })
     }
 
     /// Returns possible locations of passages whose digests begin with these digits, in order.
-    pub(crate) fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError> {
+    pub(crate) fn chunks_with(&self, digits: &str) -> Result<Vec<LocatedChunk>, LibraryError> {
         self.index.chunks_with(digits)
     }
 }
 
 /// Returns the headings and line at the offset `start` of a notebook with these bytes.
-pub(crate) fn looked_up(bytes: &[u8], notebook: &NotePath, start: usize) -> Known {
+pub(crate) fn looked_up(bytes: &[u8], notebook: &NotePath, start: usize) -> PassageLocation {
     CutNotebook::new(bytes, notebook).known(start)
 }
 
 impl CutNotebook {
     /// Returns the headings and line at the offset `start`.
-    fn known(&self, start: usize) -> Known {
+    fn known(&self, start: usize) -> PassageLocation {
         let path = self.path(self.section_at(start));
-        Known {
+        PassageLocation {
             heading_path: path.into_iter().map(str::to_owned).collect(),
             line: self.line_of(start),
         }
@@ -500,7 +509,7 @@ pub(crate) fn moved_in(
 }
 
 /// Compares and indexes until the shelf is dropped.
-fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
+fn keep_fresh(shelf: &Weak<OpenCollection>, woken: &mpsc::Receiver<()>) {
     // Setting up a watch may take a while, and no caller should wait for it.
     let _watch = shelf.upgrade().and_then(|shelf| {
         let watch = shelf.watch();

@@ -14,7 +14,7 @@ use crate::{
     library::Library,
     query::SearchQuery,
     quote::{Quote, quote},
-    shelf::{Found, IndexPlace, Shelf, unharmed},
+    shelf::{IndexLocation, OpenCollection, VerifiedResults, unharmed},
     storage::VectorSearch,
     tiers::Models,
 };
@@ -28,45 +28,45 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The location of a library's indexes.
 #[derive(Clone)]
-pub enum Indexes {
+pub enum IndexStorage {
     /// Below this folder, or in memory if there is none.
     Folder(Option<PathBuf>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
 
-impl Indexes {
+impl IndexStorage {
     /// Returns the location of a collection's index. A state of its folder that turned out to be unusable, `refused`,
     /// is not tried again.
     pub fn of(
         &self,
         collection: &str,
         refused: Option<Digest>,
-    ) -> Result<IndexPlace, LibraryError> {
+    ) -> Result<IndexLocation, LibraryError> {
         let folder = match self {
-            Self::Shared(backend) => return Ok(IndexPlace::Shared(Arc::clone(backend))),
+            Self::Shared(backend) => return Ok(IndexLocation::Shared(Arc::clone(backend))),
             Self::Folder(folder) => folder.as_deref(),
         };
         let models = Models::built_in().map_err(|error| {
             LibraryError::of_process(format!("The embedding model cannot be used: {error}."))
         })?;
         let folder = folder.map(|folder| folder_of(folder, collection));
-        Ok(IndexPlace::Here(folder, models, refused))
+        Ok(IndexLocation::Here(folder, models, refused))
     }
 }
 
 /// The open collections of a library.
-pub struct Shelves {
+pub struct OpenCollections {
     storage: Arc<Library>,
-    indexes: Indexes,
+    indexes: IndexStorage,
     clock: Clock,
     /// Most recently used last.
-    open: Mutex<Vec<Place>>,
+    open: Mutex<Vec<CollectionSlot>>,
 }
 
 /// The entry of one collection.
 #[derive(Clone)]
-struct Place {
+struct CollectionSlot {
     collection: String,
     slot: Arc<Mutex<Slot>>,
 }
@@ -76,25 +76,25 @@ struct Place {
 enum Slot {
     #[default]
     Empty,
-    Opening(Arc<Opening>),
-    Open(Arc<Shelf>),
+    Opening(Arc<PendingOpen>),
+    Open(Arc<OpenCollection>),
 }
 
 /// A collection that is being opened, once and on a thread of its own, for all callers that wait for it. A caller that
 /// gives up does not abort the work for the others.
 #[derive(Default)]
-struct Opening {
-    result: Mutex<Option<Result<Arc<Shelf>, LibraryError>>>,
+struct PendingOpen {
+    result: Mutex<Option<Result<Arc<OpenCollection>, LibraryError>>>,
     done: Condvar,
 }
 
-impl Opening {
-    fn finish(&self, result: Result<Arc<Shelf>, LibraryError>) {
+impl PendingOpen {
+    fn finish(&self, result: Result<Arc<OpenCollection>, LibraryError>) {
         *self.result.lock() = Some(result);
         self.done.notify_all();
     }
 
-    fn wait(&self, stop: &dyn Fn() -> bool) -> Result<Arc<Shelf>, LibraryError> {
+    fn wait(&self, stop: &dyn Fn() -> bool) -> Result<Arc<OpenCollection>, LibraryError> {
         let mut result = self.result.lock();
         loop {
             if let Some(result) = &*result {
@@ -108,9 +108,9 @@ impl Opening {
     }
 }
 
-impl Shelves {
+impl OpenCollections {
     /// Creates the set of open collections of `storage`, empty at first.
-    pub fn new(storage: Arc<Library>, indexes: Indexes, clock: Clock) -> Self {
+    pub fn new(storage: Arc<Library>, indexes: IndexStorage, clock: Clock) -> Self {
         Self {
             storage,
             indexes,
@@ -124,7 +124,7 @@ impl Shelves {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Arc<Shelf>, LibraryError> {
+    ) -> Result<Arc<OpenCollection>, LibraryError> {
         let slot = self.place(collection);
         let opening = match &mut *slot.lock() {
             Slot::Open(shelf) => return Ok(Arc::clone(shelf)),
@@ -142,7 +142,7 @@ impl Shelves {
         query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Found, LibraryError> {
+    ) -> Result<VerifiedResults, LibraryError> {
         let mut found = Err(LibraryError::IndexDamaged);
         for _ in 0..MOST_TRIES {
             let shelf = self.shelf(collection, stop);
@@ -187,7 +187,7 @@ impl Shelves {
     }
 
     /// Reopens a collection whose index turned out to be damaged, unless another caller already did.
-    fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
+    fn reopen(&self, collection: &str, damaged: &Arc<OpenCollection>) -> Result<(), LibraryError> {
         let slot = self.place(collection);
         let mut at = slot.lock();
         match &*at {
@@ -207,10 +207,10 @@ impl Shelves {
         slot: &Arc<Mutex<Slot>>,
         collection: &str,
         refused: Option<Digest>,
-    ) -> Result<Arc<Opening>, LibraryError> {
+    ) -> Result<Arc<PendingOpen>, LibraryError> {
         let place = self.indexes.of(collection, refused)?;
         let (library, clock) = (Arc::clone(&self.storage), self.clock);
-        let opening = Arc::new(Opening::default());
+        let opening = Arc::new(PendingOpen::default());
         let (result, slot, name) = (
             Arc::clone(&opening),
             Arc::downgrade(slot),
@@ -219,7 +219,7 @@ impl Shelves {
         let open = move || {
             // The entry was evicted, or the set was dropped.
             let stop = || slot.strong_count() == 0;
-            let opened = unharmed(|| Shelf::open(library, &name, place, clock, &stop));
+            let opened = unharmed(|| OpenCollection::open(library, &name, place, clock, &stop));
             let opened = opened.unwrap_or_else(|| {
                 Err(LibraryError::of_process("The collection cannot be opened."))
             });
@@ -243,15 +243,15 @@ impl Shelves {
     /// Checks that the indexes can be used now, if a backend keeps them.
     pub fn ready(&self) -> Result<(), LibraryError> {
         match &self.indexes {
-            Indexes::Shared(backend) => backend.ready().map_err(|error| {
+            IndexStorage::Shared(backend) => backend.ready().map_err(|error| {
                 LibraryError::of_storage(error, FailedPart::Index(backend.kind()))
             }),
-            Indexes::Folder(_) => Ok(()),
+            IndexStorage::Folder(_) => Ok(()),
         }
     }
 
     /// Returns the collection if it is already open.
-    pub fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
+    pub fn opened(&self, collection: &str) -> Option<Arc<OpenCollection>> {
         let open = self.open.lock();
         let place = open.iter().find(|place| place.collection == collection)?;
         match &*place.slot.lock() {
@@ -274,7 +274,7 @@ impl Shelves {
             .iter()
             .position(|place| place.collection == collection)
             .map(|at| open.remove(at));
-        let place = known.unwrap_or_else(|| Place {
+        let place = known.unwrap_or_else(|| CollectionSlot {
             collection: collection.to_owned(),
             slot: Arc::default(),
         });
@@ -291,7 +291,9 @@ impl Shelves {
 mod tests {
     use crate::{
         shelves::*,
-        storage::{IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError},
+        storage::{
+            BackendState, IndexedNotebook, LocatedChunk, LocatedHits, StorageError, VectorQuery,
+        },
         testing::{Memory, asked},
     };
 
@@ -307,15 +309,15 @@ mod tests {
             "down"
         }
 
-        fn state(&self, _: &str) -> Result<SharedState, StorageError> {
+        fn state(&self, _: &str) -> Result<BackendState, StorageError> {
             down()
         }
 
-        fn search(&self, _: &Question<'_>) -> Result<LocatedHits, StorageError> {
+        fn search(&self, _: &VectorQuery<'_>) -> Result<LocatedHits, StorageError> {
             down()
         }
 
-        fn chunks_with(&self, _: &str, _: &str) -> Result<Vec<Located>, StorageError> {
+        fn chunks_with(&self, _: &str, _: &str) -> Result<Vec<LocatedChunk>, StorageError> {
             down()
         }
 
@@ -330,11 +332,11 @@ mod tests {
 
     #[test]
     fn indexes_are_ready_when_their_backend_is_and_those_in_a_folder_always() {
-        let shelves = |indexes| Shelves::new(Memory::shared(&[]), indexes, || 0);
-        assert_eq!(shelves(Indexes::Folder(None)).ready(), Ok(()));
+        let shelves = |indexes| OpenCollections::new(Memory::shared(&[]), indexes, || 0);
+        assert_eq!(shelves(IndexStorage::Folder(None)).ready(), Ok(()));
         let message = "The backend does not answer.".to_owned();
         assert_eq!(
-            shelves(Indexes::Shared(Arc::new(Down))).ready(),
+            shelves(IndexStorage::Shared(Arc::new(Down))).ready(),
             Err(LibraryError::Failed {
                 message,
                 at: FailedPart::Index("database")
@@ -345,7 +347,7 @@ mod tests {
     #[test]
     fn the_search_after_a_refresh_sees_a_write_and_its_hits_are_quoted() {
         let storage = Memory::of(&[("lab/a.md", "# Apples\n\nApples are red.\n")]);
-        let shelves = Shelves::new(storage.library(), Indexes::Folder(None), || 7);
+        let shelves = OpenCollections::new(storage.library(), IndexStorage::Folder(None), || 7);
         let never = || false;
         // Nothing is open that could be behind.
         shelves.changed("lab");
@@ -371,7 +373,8 @@ mod tests {
         let names: Vec<String> = (0..MOST_OPEN).map(|number| number.to_string()).collect();
         let mut files = vec![("a", "n.md", "x"), ("b", "n.md", "x")];
         files.extend(names.iter().map(|name| (name.as_str(), "n.md", "x")));
-        let shelves = Shelves::new(Memory::shared(&files), Indexes::Folder(None), || 0);
+        let shelves =
+            OpenCollections::new(Memory::shared(&files), IndexStorage::Folder(None), || 0);
         assert!(shelves.shelf("gone", &|| false).is_err());
         assert!(shelves.opened("a").is_none());
         let shelf = shelves.shelf("a", &|| false).expect("it opens");

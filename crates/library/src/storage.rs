@@ -49,16 +49,16 @@ impl StorageError {
 
 /// A notebook, and the state of its file as reported without opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct NotebookFile {
     /// Path relative to the collection.
     pub notebook: NotePath,
     /// Its state.
-    pub stamp: Stamp,
+    pub stamp: NotebookStamp,
 }
 
 /// The state of a file, which changes when the file does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct NotebookStamp {
     /// Its length.
     pub bytes: u64,
     /// Modification time in milliseconds since 1970.
@@ -98,7 +98,7 @@ pub trait NotebookStorage: Send + Sync {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, StorageError>;
+    ) -> Result<Vec<NotebookFile>, StorageError>;
 
     /// Reads the current bytes of a file of the collection; `None` if it does not exist (any more), is behind a link,
     /// is not a regular file, or is larger than allowed.
@@ -209,7 +209,7 @@ pub trait ArtifactStorage: Send + Sync {
 
 /// A chunk in the index of a backend, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Located {
+pub struct LocatedChunk {
     /// The notebook that contains it.
     pub notebook: NotePath,
     /// The digest of the whole notebook when it was indexed.
@@ -224,7 +224,7 @@ pub struct Located {
 #[derive(Clone, Debug)]
 pub struct LocatedHit {
     /// The chunk.
-    pub located: Located,
+    pub located: LocatedChunk,
     /// Its lexical score, as a fraction of the best.
     pub lexical: u64,
     /// Its cosine similarity to the query.
@@ -247,12 +247,12 @@ pub struct LocatedHits {
     /// Remarks about the words of the query.
     pub remarks: Remarks,
     /// The state of the index that was searched.
-    pub state: SharedState,
+    pub state: BackendState,
 }
 
 /// The state of an index that a backend keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedState {
+pub struct BackendState {
     /// When it was built, in milliseconds since 1970.
     pub as_of: i64,
     /// Number of notebooks in it.
@@ -264,7 +264,7 @@ pub struct SharedState {
 }
 
 /// A search request to a backend.
-pub struct Question<'a> {
+pub struct VectorQuery<'a> {
     /// The only collection to search.
     pub collection: &'a str,
     /// The query.
@@ -289,20 +289,24 @@ pub trait VectorSearch: Send + Sync {
     ///
     /// # Errors
     /// When there is none, the backend fails, or the index was made by other rules or with another model.
-    fn state(&self, collection: &str) -> Result<SharedState, StorageError>;
+    fn state(&self, collection: &str) -> Result<BackendState, StorageError>;
 
     /// Returns the best chunks for a query.
     ///
     /// # Errors
     /// As [`Self::state`].
-    fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError>;
+    fn search(&self, question: &VectorQuery<'_>) -> Result<LocatedHits, StorageError>;
 
     /// Returns chunks whose digests begin with these hexadecimal digits, in order of notebooks and spans; a few are
     /// enough.
     ///
     /// # Errors
     /// As [`Self::state`].
-    fn chunks_with(&self, collection: &str, digits: &str) -> Result<Vec<Located>, StorageError>;
+    fn chunks_with(
+        &self,
+        collection: &str,
+        digits: &str,
+    ) -> Result<Vec<LocatedChunk>, StorageError>;
 
     /// Returns every indexed notebook, sorted by path.
     ///
@@ -322,7 +326,7 @@ pub trait VectorSearch: Send + Sync {
 pub struct IndexedNotebook {
     /// Its path in the collection.
     pub notebook: NotePath,
-    /// [`Stamp::state`] when it was indexed.
+    /// [`NotebookStamp::state`] when it was indexed.
     pub stamp: [u64; 4],
     /// The digest of its bytes.
     pub digest: Digest,
@@ -363,7 +367,7 @@ pub trait VectorIndexing: VectorSearch {
         as_of: i64,
         is_new: bool,
         changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
-    ) -> Result<SharedState, StorageError>;
+    ) -> Result<BackendState, StorageError>;
 
     /// Removes a collection from the index, if it exists.
     ///

@@ -19,12 +19,13 @@ use sectile_retrieval::{Embedder, EmbeddingReader, Vector, built_in};
 
 use crate::{
     artifacts::{
-        ArtifactType, Maker, Record, SIDECAR, Status,
-        record::{Payload, Source, Step},
+        ArtifactRecord, ArtifactType, Maker, SIDECAR, Status,
+        record::{RecordPayload, RecordStep, Source},
     },
     library::Library,
     storage::{
-        ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_notebook,
+        ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
+        is_notebook,
     },
 };
 
@@ -34,19 +35,19 @@ pub(crate) const LARGEST: u64 = 4 << 20;
 /// A library whose storage is in memory.
 pub struct Memory {
     library: Arc<Library>,
-    storage: Arc<Files>,
+    storage: Arc<MemoryFiles>,
 }
 
 /// Files by collection and path.
 #[derive(Debug, Default)]
-struct Files {
+struct MemoryFiles {
     files: Mutex<BTreeMap<(String, String), File>>,
     reads: Mutex<usize>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        let storage = Arc::new(Files::default());
+        let storage = Arc::new(MemoryFiles::default());
         let library = Arc::new(Library::of(Arc::clone(&storage)));
         Self { library, storage }
     }
@@ -135,7 +136,7 @@ impl Memory {
     }
 }
 
-impl Files {
+impl MemoryFiles {
     fn paths(&self, collection: &str) -> Result<Vec<(NotePath, File)>, StorageError> {
         let files = self.files.lock().unwrap();
         let found: Vec<(NotePath, File)> = files
@@ -150,7 +151,7 @@ impl Files {
     }
 }
 
-impl NotebookStorage for Files {
+impl NotebookStorage for MemoryFiles {
     fn max_notebook_bytes(&self) -> u64 {
         LARGEST
     }
@@ -170,16 +171,16 @@ impl NotebookStorage for Files {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, StorageError> {
+    ) -> Result<Vec<NotebookFile>, StorageError> {
         if stop() {
             return Err(StorageError::Cancelled);
         }
         let files = self.paths(collection)?.into_iter();
         let listed = files.filter(|(path, _)| is_notebook(path));
         Ok(listed
-            .map(|(notebook, file)| Listed {
+            .map(|(notebook, file)| NotebookFile {
                 notebook,
-                stamp: Stamp {
+                stamp: NotebookStamp {
                     bytes: file.bytes.len() as u64,
                     modified: file.modified,
                     // Never remembered.
@@ -206,7 +207,7 @@ impl NotebookStorage for Files {
     }
 }
 
-impl ArtifactStorage for Files {
+impl ArtifactStorage for MemoryFiles {
     fn artifact_storage_kind(&self) -> &'static str {
         "memory"
     }
@@ -239,12 +240,12 @@ pub(crate) fn asked(text: &str) -> crate::SearchQuery {
 
 /// A quick model for the second tier: the one of the first, with other dimensions and another fingerprint. It counts
 /// what it embeds.
-pub struct Second {
+pub struct SecondTierModel {
     name: &'static str,
     embedded: AtomicUsize,
 }
 
-impl Second {
+impl SecondTierModel {
     /// Creates a model that lives as long as the process.
     pub fn new(name: &'static str) -> &'static Self {
         Box::leak(Box::new(Self {
@@ -259,7 +260,7 @@ impl Second {
     }
 }
 
-impl Embedder for Second {
+impl Embedder for SecondTierModel {
     fn name(&self) -> &str {
         self.name
     }
@@ -277,19 +278,19 @@ impl Embedder for Second {
     }
 
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
-        Box::new(SecondReader {
+        Box::new(SecondTierReader {
             model: self,
             reader: built_in().unwrap().reader(),
         })
     }
 }
 
-struct SecondReader<'m> {
-    model: &'m Second,
+struct SecondTierReader<'m> {
+    model: &'m SecondTierModel,
     reader: Box<dyn EmbeddingReader + 'm>,
 }
 
-impl EmbeddingReader for SecondReader<'_> {
+impl EmbeddingReader for SecondTierReader<'_> {
     fn model(&self) -> &dyn Embedder {
         self.model
     }
@@ -314,7 +315,7 @@ pub fn sidecar(
     set: &str,
     sources: &[&str],
     files: &[&str],
-) -> Record {
+) -> ArtifactRecord {
     let digest = |path: &str| {
         let path = NotePath::parse_vault(path).unwrap();
         let bytes = storage.read(collection, &path).unwrap().unwrap();
@@ -327,25 +328,25 @@ pub fn sidecar(
             digest: digest(path).0,
         })
         .collect();
-    let payloads: Vec<Payload> = files
+    let payloads: Vec<RecordPayload> = files
         .iter()
         .map(|file| {
             let (digest, bytes) = digest(&format!("{ARTIFACTS}/{set}/{file}"));
-            Payload {
+            RecordPayload {
                 file: (*file).to_owned(),
                 digest,
                 bytes,
             }
         })
         .collect();
-    let step = Step {
+    let step = RecordStep {
         tool: "summarise".to_owned(),
         parameters: serde_json::Map::new(),
         timestamp: 2000,
         inputs: sources.iter().map(|source| source.digest).collect(),
         outputs: payloads.iter().map(|payload| payload.digest).collect(),
     };
-    let record = Record {
+    let record = ArtifactRecord {
         kind: ArtifactType::Summary,
         status: Status::Offered,
         created_at: 1000,
@@ -361,7 +362,7 @@ pub fn sidecar(
 }
 
 /// Writes the record of a set.
-pub fn keep(storage: &Memory, collection: &str, set: &str, record: &Record) {
+pub fn keep(storage: &Memory, collection: &str, set: &str, record: &ArtifactRecord) {
     let text = record.to_toml().unwrap();
     storage.write(
         collection,

@@ -85,11 +85,14 @@ pub fn body_key(digest: &Digest) -> u64 {
 pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(old, new);
     pairs.match_ends();
-    pairs.match_by(|one| Some((one.path, one.body)), Several::InOrder);
-    pairs.match_by(|one| Some((one.heading, one.body)), Several::WhenAsMany);
+    pairs.match_by(|one| Some((one.path, one.body)), DuplicatePolicy::InOrder);
+    pairs.match_by(
+        |one| Some((one.heading, one.body)),
+        DuplicatePolicy::WhenAsMany,
+    );
     pairs.match_by(
         |one| (one.lines.len() >= TELLING_LINES || !one.is_empty).then_some(one.body),
-        Several::Never,
+        DuplicatePolicy::Never,
     );
     pairs.match_alike(|one| one.path, 0);
     pairs.match_alike(|one| one.heading, ALIKE_WITH_SAME_HEADING);
@@ -99,7 +102,7 @@ pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
 
 /// How to pair several old or new sections with the same key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Several {
+enum DuplicatePolicy {
     InOrder,
     WhenAsMany,
     Never,
@@ -198,13 +201,13 @@ impl<'a> Pairs<'a> {
     fn match_by<K: std::hash::Hash + Eq>(
         &mut self,
         key: impl Fn(&Fingerprint) -> Option<K>,
-        several: Several,
+        several: DuplicatePolicy,
     ) {
         for (old, new) in self.groups(key) {
             let clear = match several {
-                Several::InOrder => true,
-                Several::WhenAsMany => old.len() == new.len(),
-                Several::Never => old.len() == 1 && new.len() == 1,
+                DuplicatePolicy::InOrder => true,
+                DuplicatePolicy::WhenAsMany => old.len() == new.len(),
+                DuplicatePolicy::Never => old.len() == 1 && new.len() == 1,
             };
             if clear {
                 for (old, new) in old.into_iter().zip(new) {

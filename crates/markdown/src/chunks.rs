@@ -7,7 +7,8 @@
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::{
-    Document, Source, Span, document::Builder, lines::line_start, options::Markdown, plain::Plain,
+    Document, Source, Span, document::DocumentBuilder, lines::line_start, options::ParserInput,
+    plain::PlainTextBuilder,
 };
 
 /// A document and its chunks, in order.
@@ -36,8 +37,8 @@ pub struct Chunk {
 #[must_use]
 pub fn chunks(source: &Source<'_>, longest: usize) -> Chunks {
     let base = source.body_start;
-    let mut builder = Builder::default();
-    let mut cutter = Cutter {
+    let mut builder = DocumentBuilder::default();
+    let mut cutter = Chunker {
         text: &source.text,
         body_start: base,
         longest,
@@ -48,7 +49,7 @@ pub fn chunks(source: &Source<'_>, longest: usize) -> Chunks {
         depth: 0,
         chunks: Vec::new(),
     };
-    for (event, range) in Markdown::of(&source.text).events(base..source.text.len()) {
+    for (event, range) in ParserInput::of(&source.text).events(base..source.text.len()) {
         let span = Span::new(base + range.start, base + range.end);
         builder.event(&event, span);
         cutter.event(&event, span);
@@ -94,7 +95,7 @@ fn add_bare_headings(document: &Document, source: &Source<'_>, chunks: &mut Vec<
 }
 
 /// Reads parser events and combines blocks into chunks.
-struct Cutter<'t> {
+struct Chunker<'t> {
     text: &'t str,
     body_start: usize,
     longest: usize,
@@ -104,12 +105,12 @@ struct Cutter<'t> {
     /// The chunk being assembled.
     open: Option<Chunk>,
     /// The block being read, and its text so far.
-    block: Option<(Span, Plain)>,
+    block: Option<(Span, PlainTextBuilder)>,
     depth: usize,
     chunks: Vec<Chunk>,
 }
 
-impl Cutter<'_> {
+impl Chunker<'_> {
     fn event(&mut self, event: &Event<'_>, span: Span) {
         match event {
             Event::Start(Tag::Heading { .. }) if self.depth == 0 => {
@@ -131,7 +132,7 @@ impl Cutter<'_> {
         }
         if let Event::Start(_) = event {
             if self.depth == 0 {
-                self.block = Some((span, Plain::default()));
+                self.block = Some((span, PlainTextBuilder::default()));
             }
             self.depth += 1;
         }

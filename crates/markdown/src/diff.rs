@@ -65,7 +65,7 @@ pub fn line_changes(old: &[u8], new: &[u8]) -> Changes {
 /// `changes` must have been made for `old`; if they reach beyond it, the result is empty.
 #[must_use]
 pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> UnifiedDiff {
-    let Some(part) = Neighbourhood::of(old, changes, options.context) else {
+    let Some(part) = DiffWindow::of(old, changes, options.context) else {
         return UnifiedDiff::default();
     };
     let Some(new) = part.changes.apply(part.old).filter(|new| new != part.old) else {
@@ -94,14 +94,14 @@ pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> 
 }
 
 /// The lines that matter for a diff, and the changes relative to them. The rest need not be split into lines.
-struct Neighbourhood<'a> {
+struct DiffWindow<'a> {
     old: &'a [u8],
     changes: Changes,
     /// Number of lines above.
     lines_before: usize,
 }
 
-impl<'a> Neighbourhood<'a> {
+impl<'a> DiffWindow<'a> {
     /// Returns `None` if nothing changes, or if a change reaches beyond the end.
     fn of(old: &'a [u8], changes: &Changes, context: usize) -> Option<Self> {
         let (first, last) = (changes.iter().next()?, changes.iter().next_back()?);
@@ -138,7 +138,7 @@ impl<'a> Neighbourhood<'a> {
 
 /// Lines of the old text and the lines of the new text that replace them. Numbers count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Edit {
+struct LineReplacement {
     old: Range<usize>,
     new: Range<usize>,
 }
@@ -198,7 +198,7 @@ fn differing_lines(
     new: &LineTable<'_>,
     new_lines: Range<usize>,
     room: &mut usize,
-) -> Vec<Edit> {
+) -> Vec<LineReplacement> {
     let prefix = old_lines
         .clone()
         .zip(new_lines.clone())
@@ -212,7 +212,7 @@ fn differing_lines(
         .zip(new_lines.clone().rev())
         .take_while(|(old_line, new_line)| old.line(*old_line) == new.line(*new_line))
         .count();
-    let middle = Edit {
+    let middle = LineReplacement {
         old: old_lines.start..old_lines.end - suffix,
         new: new_lines.start..new_lines.end - suffix,
     };
@@ -232,7 +232,11 @@ fn differing_lines(
     }
 }
 
-fn compared(old: &LineTable<'_>, new: &LineTable<'_>, middle: &Edit) -> Vec<Edit> {
+fn compared(
+    old: &LineTable<'_>,
+    new: &LineTable<'_>,
+    middle: &LineReplacement,
+) -> Vec<LineReplacement> {
     // Comparing numbers takes the same time however long the lines are.
     let mut numbers: BTreeMap<&[u8], u32> = BTreeMap::new();
     let mut number = |line| {
@@ -255,7 +259,7 @@ fn compared(old: &LineTable<'_>, new: &LineTable<'_>, middle: &Edit) -> Vec<Edit
     let edits = operations
         .iter()
         .filter(|operation| operation.tag() != DiffTag::Equal)
-        .map(|operation| Edit {
+        .map(|operation| LineReplacement {
             old: operation.old_range(),
             new: operation.new_range(),
         })
@@ -270,8 +274,8 @@ fn compared(old: &LineTable<'_>, new: &LineTable<'_>, middle: &Edit) -> Vec<Edit
 ///
 /// One that can reach another edit is merged with it: a changed line must not look like one line removed here and
 /// another added there, or a merge would take it for two changes. The others slide down as far as they can.
-fn settle(mut edits: Vec<Edit>, old: &[u32], new: &[u32]) -> Vec<Edit> {
-    let mut from_the_end: Vec<Edit> = Vec::with_capacity(edits.len());
+fn settle(mut edits: Vec<LineReplacement>, old: &[u32], new: &[u32]) -> Vec<LineReplacement> {
+    let mut from_the_end: Vec<LineReplacement> = Vec::with_capacity(edits.len());
     while let Some(edit) = edits.pop() {
         let limit = from_the_end.last().map_or(old.len(), |next| next.old.start);
         let steps = edit.free_steps_down(limit - edit.old.end, old, new);
@@ -293,7 +297,7 @@ fn settle(mut edits: Vec<Edit>, old: &[u32], new: &[u32]) -> Vec<Edit> {
     edits
 }
 
-impl Edit {
+impl LineReplacement {
     fn down(&self, old_by: usize, new_by: usize) -> Self {
         Self {
             old: self.old.start + old_by..self.old.end + old_by,
@@ -349,15 +353,15 @@ fn in_order(changes: impl Iterator<Item = Change>) -> Changes {
 }
 
 /// A run of bytes present in both texts.
-struct Kept {
+struct CommonRun {
     old: usize,
     new: usize,
     len: usize,
 }
 
-impl Kept {
+impl CommonRun {
     /// Returns the lines that are wholly inside, in both texts.
-    fn lines(&self, old: &LineTable<'_>, new: &LineTable<'_>) -> Option<Edit> {
+    fn lines(&self, old: &LineTable<'_>, new: &LineTable<'_>) -> Option<LineReplacement> {
         // Only at the ends can a line start in one text but not in the other: a boundary inside is one in both.
         let first = Ord::max(
             old.border_from(self.old) - self.old,
@@ -370,7 +374,7 @@ impl Kept {
             old.border_until(self.old + self.len) - self.old,
             new.border_until(self.new + self.len) - self.new,
         );
-        (first < last).then(|| Edit {
+        (first < last).then(|| LineReplacement {
             old: old.line_from(self.old + first)..old.line_from(self.old + last),
             new: new.line_from(self.new + first)..new.line_from(self.new + last),
         })
@@ -384,7 +388,7 @@ fn changed_regions(
     new: &LineTable<'_>,
     changes: &Changes,
     context: usize,
-) -> Vec<Edit> {
+) -> Vec<LineReplacement> {
     let mut regions = Vec::new();
     let mut region_start = (0, 0);
     let mut kept_from = (0, 0);
@@ -394,7 +398,7 @@ fn changed_regions(
     );
     let spans = changes.iter().map(|change| change.span);
     for (old_span, new_span) in spans.zip(changes.spans_after()).chain([ends]) {
-        let kept = Kept {
+        let kept = CommonRun {
             old: kept_from.0,
             new: kept_from.1,
             len: old_span.start - kept_from.0,
@@ -402,14 +406,14 @@ fn changed_regions(
         kept_from = (old_span.end, new_span.end);
         let lines = kept.lines(old, new);
         if let Some(lines) = lines.filter(|lines| !is_one_hunk(lines.old.len(), context)) {
-            regions.push(Edit {
+            regions.push(LineReplacement {
                 old: region_start.0..lines.old.start,
                 new: region_start.1..lines.new.start,
             });
             region_start = (lines.old.end, lines.new.end);
         }
     }
-    regions.push(Edit {
+    regions.push(LineReplacement {
         old: region_start.0..old.count(),
         new: region_start.1..new.count(),
     });
@@ -417,7 +421,7 @@ fn changed_regions(
 }
 
 /// Groups edits whose context overlaps.
-fn hunks(edits: &[Edit], context: usize) -> impl Iterator<Item = &[Edit]> {
+fn hunks(edits: &[LineReplacement], context: usize) -> impl Iterator<Item = &[LineReplacement]> {
     edits.chunk_by(move |one, next| is_one_hunk(next.old.start - one.old.end, context))
 }
 
@@ -430,22 +434,22 @@ fn is_one_hunk(between: usize, context: usize) -> bool {
 struct Hunk<'a> {
     old: &'a LineTable<'a>,
     new: &'a LineTable<'a>,
-    edits: &'a [Edit],
+    edits: &'a [LineReplacement],
     /// All lines shown.
-    shown: Edit,
+    shown: LineReplacement,
 }
 
 impl<'a> Hunk<'a> {
     fn new(
         old: &'a LineTable<'a>,
         new: &'a LineTable<'a>,
-        edits: &'a [Edit],
+        edits: &'a [LineReplacement],
         context: usize,
     ) -> Self {
         let (first, last) = (&edits[0], &edits[edits.len() - 1]);
         let before = first.old.start.min(context);
         let after = (old.count() - last.old.end).min(context);
-        let shown = Edit {
+        let shown = LineReplacement {
             old: first.old.start - before..last.old.end + after,
             new: first.new.start - before..last.new.end + after,
         };
@@ -460,7 +464,7 @@ impl<'a> Hunk<'a> {
     /// Iterates over the lines shown, with their signs.
     fn lines(&self) -> impl Iterator<Item = (char, &'a [u8])> {
         let (old, new) = (self.old, self.new);
-        let end = Edit {
+        let end = LineReplacement {
             old: self.shown.old.end..self.shown.old.end,
             new: self.shown.new.end..self.shown.new.end,
         };

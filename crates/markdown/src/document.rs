@@ -5,7 +5,7 @@ mod stretch;
 
 use std::ops::Range;
 
-pub(crate) use self::stretch::Stretch;
+pub(crate) use self::stretch::SectionRun;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
@@ -13,7 +13,7 @@ use crate::{
     Digest, FrontMatter, Source, Span,
     heading_text::HeadingText,
     lines::{line_at, line_start},
-    options::Markdown,
+    options::ParserInput,
     source::Offsets,
     whitespace::is_blank,
 };
@@ -61,16 +61,16 @@ pub struct Extent {
 
 impl Document {
     pub(crate) fn parse(source: &Source<'_>) -> Self {
-        let mut builder = Builder::default();
+        let mut builder = DocumentBuilder::default();
         builder.read(
-            &Markdown::of(&source.text),
+            &ParserInput::of(&source.text),
             source.body_start..source.text.len(),
         );
         builder.finish(source)
     }
 
     /// Builds the document of `source` from all of its headings.
-    fn new(source: &Source<'_>, headings: Vec<Found>) -> Self {
+    fn new(source: &Source<'_>, headings: Vec<RawHeading>) -> Self {
         let bytes = source.text.as_bytes();
         let spans: Vec<Span> = headings
             .iter()
@@ -194,18 +194,18 @@ impl Extent {
 
 /// Collects headings from parser events.
 #[derive(Default)]
-pub(crate) struct Builder {
-    headings: Vec<Found>,
+pub(crate) struct DocumentBuilder {
+    headings: Vec<RawHeading>,
     /// Start of the first top-level block with content.
     first_substance: Option<usize>,
-    heading: Option<(Found, HeadingText)>,
-    block: Option<Block>,
+    heading: Option<(RawHeading, HeadingText)>,
+    block: Option<OpenBlock>,
     depth: usize,
     /// Headings below this index already know the first block with content after them.
     settled: usize,
 }
 
-struct Found {
+struct RawHeading {
     level: u8,
     text: String,
     span: Span,
@@ -215,15 +215,15 @@ struct Found {
 }
 
 /// The top-level block being read.
-struct Block {
+struct OpenBlock {
     start: usize,
     is_heading: bool,
     has_substance: bool,
 }
 
-impl Builder {
+impl DocumentBuilder {
     /// Reads a part of the text that can be parsed on its own.
-    fn read(&mut self, text: &Markdown<'_>, part: Range<usize>) {
+    fn read(&mut self, text: &ParserInput<'_>, part: Range<usize>) {
         let base = part.start;
         for (event, range) in text.events(part) {
             self.event(&event, Span::new(base + range.start, base + range.end));
@@ -272,7 +272,7 @@ impl Builder {
             _ => None,
         };
         if self.depth == 0 {
-            self.block = Some(Block {
+            self.block = Some(OpenBlock {
                 start: span.start,
                 is_heading: heading_level.is_some(),
                 has_substance: false,
@@ -280,7 +280,7 @@ impl Builder {
         }
         match heading_level {
             Some(level) => {
-                let found = Found {
+                let found = RawHeading {
                     level,
                     text: String::new(),
                     span,
@@ -339,7 +339,7 @@ impl Builder {
     }
 }
 
-impl Found {
+impl RawHeading {
     /// Returns the bytes of the heading; for a top-level heading, whole lines.
     fn lines(&self, bytes: &[u8], body_start: usize) -> Span {
         if self.nested {
@@ -351,7 +351,7 @@ impl Found {
 }
 
 /// Finds where the content of each heading ends, from the last heading to the first.
-fn ends(headings: &[Found], spans: &[Span], document_end: usize) -> Vec<Ends> {
+fn ends(headings: &[RawHeading], spans: &[Span], document_end: usize) -> Vec<Ends> {
     let (mut any, mut top_level) = (NextStart::new(document_end), NextStart::new(document_end));
     let mut ends: Vec<Ends> = headings
         .iter()

@@ -15,7 +15,7 @@ mod verify;
 pub use self::{
     error::{EditError, Escape},
     payload::PayloadHeadings,
-    place::Place,
+    place::SectionPlacement,
     spacing::content_span,
 };
 
@@ -29,7 +29,7 @@ pub enum Edit<'a> {
     /// Inserts a new section.
     Insert {
         /// Where to insert it.
-        place: Place,
+        place: SectionPlacement,
         /// Its level, 1 to 6, or `None` for the level that the place implies.
         level: Option<u8>,
         /// Its heading, on one line.
@@ -42,7 +42,7 @@ pub enum Edit<'a> {
     /// Inserts a section with its subsections, taken from another document.
     Graft {
         /// Where to insert it.
-        place: Place,
+        place: SectionPlacement,
         /// The level of its first heading, or `None` for the level that the place implies.
         level: Option<u8>,
         /// Its bytes, starting with its heading.
@@ -76,7 +76,7 @@ pub enum Edit<'a> {
         /// Position of the section.
         section: usize,
         /// Where to move it. A position is the index that the heading has afterwards.
-        place: Place,
+        place: SectionPlacement,
         /// Its new level, or `None` for the level that the place implies.
         level: Option<u8>,
     },
@@ -97,7 +97,7 @@ pub enum Edit<'a> {
     /// Replaces a passage of text.
     ReplaceText {
         /// The part of the document to search.
-        within: Within,
+        within: EditScope,
         /// The text to find.
         old: &'a str,
         /// The text to put in its place.
@@ -114,7 +114,7 @@ pub enum Edit<'a> {
 
 /// A part of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Within {
+pub enum EditScope {
     /// The whole document.
     Document,
     /// The text between the heading of this section and the next heading.
@@ -125,7 +125,7 @@ pub enum Within {
 
 /// The result of an edit.
 #[derive(Clone, Debug)]
-pub struct Edited {
+pub struct EditOutcome {
     /// The replacements it made.
     pub changes: Changes,
     /// The document afterwards.
@@ -140,18 +140,18 @@ pub struct Edited {
 
 /// A document ready to be edited.
 #[derive(Debug)]
-pub struct Editable<'a> {
+pub struct EditableDocument<'a> {
     bytes: &'a [u8],
     text: &'a str,
     source: Source<'a>,
     document: &'a Document,
-    tops: Vec<Top>,
+    tops: Vec<TopSection>,
     line_end: &'static str,
 }
 
 /// A section with a top-level heading, by position.
 #[derive(Clone, Copy, Debug)]
-struct Top {
+struct TopSection {
     level: u8,
     heading: Span,
     own_body: Span,
@@ -161,7 +161,7 @@ struct Top {
     parent: Option<usize>,
 }
 
-impl<'a> Editable<'a> {
+impl<'a> EditableDocument<'a> {
     /// Prepares the document `bytes`, whose sections are `document`.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl<'a> Editable<'a> {
     ///
     /// # Errors
     /// [`EditError`] if it cannot be made without changing anything else.
-    pub fn edit(&self, edit: &Edit<'_>) -> Result<Edited, EditError> {
+    pub fn edit(&self, edit: &Edit<'_>) -> Result<EditOutcome, EditError> {
         let mut refused = None;
         for spacing in [spacing::Spacing::AsFound, spacing::Spacing::Wide] {
             let plan = self.plan(edit, spacing)?;
@@ -199,14 +199,14 @@ impl<'a> Editable<'a> {
         Err(refused.unwrap_or(EditError::Escapes(Escape::Structure)))
     }
 
-    fn carry_out(&self, plan: plan::Plan) -> Result<Edited, EditError> {
+    fn carry_out(&self, plan: plan::Plan) -> Result<EditOutcome, EditError> {
         let changes = Changes::new(plan.changes).ok_or(EditError::Escapes(Escape::Structure))?;
         let bytes = changes
             .apply(self.bytes)
             .ok_or(EditError::Escapes(Escape::Structure))?;
         let document = Source::new(&bytes).parse_after(&self.source, self.document, &changes);
         let lineage = self.verify(&plan.expected, &plan.free, &bytes, &document)?;
-        Ok(Edited {
+        Ok(EditOutcome {
             changes,
             bytes,
             document,
@@ -215,7 +215,7 @@ impl<'a> Editable<'a> {
         })
     }
 
-    fn top(&self, section: usize) -> Result<&Top, EditError> {
+    fn top(&self, section: usize) -> Result<&TopSection, EditError> {
         self.tops.get(section).ok_or(EditError::NoSuchSection)
     }
 
@@ -226,12 +226,12 @@ impl<'a> Editable<'a> {
     }
 }
 
-fn tops(document: &Document) -> Vec<Top> {
+fn tops(document: &Document) -> Vec<TopSection> {
     let mut position_of = std::collections::HashMap::new();
-    let mut tops: Vec<Top> = Vec::new();
+    let mut tops: Vec<TopSection> = Vec::new();
     for (index, section, extent) in document.top_level() {
         position_of.insert(index, tops.len());
-        tops.push(Top {
+        tops.push(TopSection {
             level: section.level,
             heading: section.heading,
             own_body: extent.own_body,

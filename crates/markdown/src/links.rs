@@ -21,7 +21,7 @@ mod wiki;
 
 pub use aliases::aliases;
 pub(crate) use anchors::AnchorReader;
-pub use anchors::{Anchors, MovedAnchor, Resolution, block_key, moved_anchors};
+pub use anchors::{Anchors, FragmentResolution, MovedAnchor, block_key, moved_anchors};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub use heading_names::github_anchor;

@@ -47,7 +47,7 @@ impl std::error::Error for MergeConflict {}
 /// [`MergeConflict`] if both sides changed the same or adjacent lines differently.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, MergeConflict> {
     let (ours, theirs) = (line_changes(base, ours), line_changes(base, theirs));
-    let mut sides = Sides {
+    let mut sides = MergeSides {
         ours: ours.iter().peekable(),
         theirs: theirs.iter().peekable(),
     };
@@ -63,12 +63,12 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, MergeCo
 }
 
 /// The replacements of both sides that are still to be merged.
-struct Sides<'a, I: Iterator<Item = &'a Change>> {
+struct MergeSides<'a, I: Iterator<Item = &'a Change>> {
     ours: Peekable<I>,
     theirs: Peekable<I>,
 }
 
-impl<'a, I: Iterator<Item = &'a Change>> Sides<'a, I> {
+impl<'a, I: Iterator<Item = &'a Change>> MergeSides<'a, I> {
     /// Takes the first replacement and all that meet it or one another.
     fn next_group(&mut self) -> Option<Group<'a>> {
         let start = |change: Option<&&Change>| change.map(|change| change.span.start);

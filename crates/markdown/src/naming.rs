@@ -16,7 +16,7 @@ pub enum LetterCase {
 }
 
 /// A heading given by a caller, in all the forms it is compared in.
-struct Given {
+struct GivenHeading {
     /// As a listing would show it.
     shown: String,
     /// Without marks, but with its markup.
@@ -40,7 +40,7 @@ pub fn sections_named(
     given: &str,
     case: LetterCase,
 ) -> Vec<usize> {
-    let given = Given::read(given);
+    let given = GivenHeading::read(given);
     let shown = |same: &dyn Fn(&str) -> bool| -> Vec<(usize, u8)> {
         let all = document.top_level().enumerate();
         all.filter(|(_, (_, section, _))| same(&section.text))
@@ -74,7 +74,7 @@ pub fn sections_named(
     found.into_iter().map(|(position, _)| position).collect()
 }
 
-impl Given {
+impl GivenHeading {
     fn read(given: &str) -> Self {
         let text = crate::trim(given);
         let shown = normalised(text);

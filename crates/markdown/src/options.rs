@@ -10,9 +10,9 @@ use pulldown_cmark::{OffsetIter, Options, Parser};
 /// A lone CR ends a line in CommonMark, but the parser overlooks it in some blocks: after fences, in HTML, in indented
 /// code. It is replaced with an LF. Both are one byte long, so offsets stay valid.
 #[derive(Debug)]
-pub(crate) struct Markdown<'a>(Cow<'a, str>);
+pub(crate) struct ParserInput<'a>(Cow<'a, str>);
 
-impl<'a> Markdown<'a> {
+impl<'a> ParserInput<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let mut lone = memchr_iter(b'\r', bytes)
@@ -58,8 +58,8 @@ mod tests {
             ("\r\r\n\n\r", "\n\r\n\n\n"),
             ("é\ré", "é\né"),
         ] {
-            assert_eq!(Markdown::of(text).0, read, "{text:?}");
+            assert_eq!(ParserInput::of(text).0, read, "{text:?}");
         }
-        assert!(matches!(Markdown::of("a\r\nb").0, Cow::Borrowed(_)));
+        assert!(matches!(ParserInput::of("a\r\nb").0, Cow::Borrowed(_)));
     }
 }

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::{Source, heading_text::collapse_whitespace, options::Markdown};
+use crate::{Source, heading_text::collapse_whitespace, options::ParserInput};
 
 impl Source<'_> {
     /// Returns the text of the first top-level paragraph that has any, without markup, images and HTML: one line, and
@@ -12,7 +12,7 @@ impl Source<'_> {
     pub fn first_paragraph(&self) -> Option<String> {
         let (mut depth, mut images) = (0_usize, 0_usize);
         let mut paragraph: Option<String> = None;
-        for (event, _) in Markdown::of(&self.text).events(self.body_start..self.text.len()) {
+        for (event, _) in ParserInput::of(&self.text).events(self.body_start..self.text.len()) {
             match &event {
                 Event::Start(Tag::Paragraph) if depth == 0 => paragraph = Some(String::new()),
                 Event::Start(Tag::Image { .. }) => images += 1,

@@ -2,7 +2,9 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::{Document, Source, Span, document::Builder, links::AnchorReader, options::Markdown};
+use crate::{
+    Document, Source, Span, document::DocumentBuilder, links::AnchorReader, options::ParserInput,
+};
 
 /// A document, its anchors and its words, read in one pass.
 #[derive(Debug)]
@@ -19,11 +21,11 @@ pub struct Passages {
 /// block on lines of its own. It is split at the top-level headings of level `deepest` and above.
 #[must_use]
 pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
-    let mut builder = Builder::default();
+    let mut builder = DocumentBuilder::default();
     let mut reader = AnchorReader::default();
-    let mut texts = vec![Plain::default()];
+    let mut texts = vec![PlainTextBuilder::default()];
     let mut is_in_border = false;
-    let markdown = Markdown::of(&source.text);
+    let markdown = ParserInput::of(&source.text);
     for (event, range) in markdown.events(source.body_start..source.text.len()) {
         let is_at_top = builder.is_at_top();
         let base = source.body_start;
@@ -31,7 +33,7 @@ pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
         reader.event(&event, Span::new(range.start, range.end));
         match &event {
             Event::Start(Tag::Heading { level, .. }) if is_at_top && *level as u8 <= deepest => {
-                texts.push(Plain::default());
+                texts.push(PlainTextBuilder::default());
                 is_in_border = true;
             }
             Event::End(TagEnd::Heading(_)) if is_in_border => is_in_border = false,
@@ -52,12 +54,12 @@ pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
 
 /// Collects words from parser events.
 #[derive(Default)]
-pub(crate) struct Plain {
+pub(crate) struct PlainTextBuilder {
     pub(crate) text: String,
     html: String,
 }
 
-impl Plain {
+impl PlainTextBuilder {
     pub(crate) fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Text(text) | Event::Code(text) => self.text.push_str(text),

@@ -89,7 +89,7 @@ pub enum YamlError {
 
 /// Parses a block. An empty block is [`Value::Null`].
 pub(crate) fn parse(yaml: &str) -> Result<Value, YamlError> {
-    let mut builder = Builder::default();
+    let mut builder = ValueBuilder::default();
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|_| YamlError::Syntax)?;
         builder.event(event)?;
@@ -98,8 +98,8 @@ pub(crate) fn parse(yaml: &str) -> Result<Value, YamlError> {
 }
 
 #[derive(Default)]
-struct Builder {
-    open: Vec<Open>,
+struct ValueBuilder {
+    open: Vec<OpenNode>,
     anchors: HashMap<usize, (Value, usize)>,
     nodes: usize,
     documents: usize,
@@ -107,14 +107,14 @@ struct Builder {
 }
 
 /// A collection whose end has not been read yet.
-struct Open {
+struct OpenNode {
     anchor: usize,
     /// Node count before the collection, to know how many it contains.
     nodes_before: usize,
-    collection: Collection,
+    collection: NodeCollection,
 }
 
-enum Collection {
+enum NodeCollection {
     List(Vec<Value>),
     Map {
         pairs: Vec<(String, Value)>,
@@ -129,7 +129,7 @@ enum Key {
     Text(String),
 }
 
-impl Builder {
+impl ValueBuilder {
     fn event(&mut self, event: Event<'_>) -> Result<(), YamlError> {
         match event {
             Event::DocumentStart(_) => {
@@ -158,11 +158,11 @@ impl Builder {
             }
             Event::SequenceStart(anchor, tag) => {
                 collection_tag(tag.as_deref(), "seq")?;
-                self.open(anchor, Collection::List(Vec::new()))
+                self.open(anchor, NodeCollection::List(Vec::new()))
             }
             Event::MappingStart(anchor, tag) => {
                 collection_tag(tag.as_deref(), "map")?;
-                let map = Collection::Map {
+                let map = NodeCollection::Map {
                     pairs: Vec::new(),
                     keys: HashSet::new(),
                     merged: Vec::new(),
@@ -191,18 +191,18 @@ impl Builder {
         }
     }
 
-    fn open(&mut self, anchor: usize, collection: Collection) -> Result<(), YamlError> {
+    fn open(&mut self, anchor: usize, collection: NodeCollection) -> Result<(), YamlError> {
         if self.open.len() == MAX_DEPTH {
             return Err(YamlError::TooDeep);
         }
-        if let Some(Open {
-            collection: Collection::Map { key: None, .. },
+        if let Some(OpenNode {
+            collection: NodeCollection::Map { key: None, .. },
             ..
         }) = self.open.last()
         {
             return Err(YamlError::ComplexKey);
         }
-        self.open.push(Open {
+        self.open.push(OpenNode {
             anchor,
             nodes_before: self.nodes,
             collection,
@@ -211,7 +211,7 @@ impl Builder {
     }
 
     fn close(&mut self) -> Result<(), YamlError> {
-        let Some(Open {
+        let Some(OpenNode {
             anchor,
             nodes_before,
             collection,
@@ -220,8 +220,8 @@ impl Builder {
             return Err(YamlError::Syntax);
         };
         let value = match collection {
-            Collection::List(items) => Value::List(items),
-            Collection::Map {
+            NodeCollection::List(items) => Value::List(items),
+            NodeCollection::Map {
                 mut pairs,
                 keys,
                 merged,
@@ -239,11 +239,11 @@ impl Builder {
     fn add(&mut self, value: Value, is_merge_key: bool) -> Result<(), YamlError> {
         match self.open.last_mut().map(|open| &mut open.collection) {
             None => self.root = Some(value),
-            Some(Collection::List(items)) => items.push(value),
-            Some(Collection::Map {
+            Some(NodeCollection::List(items)) => items.push(value),
+            Some(NodeCollection::Map {
                 key: key @ None, ..
             }) if is_merge_key => *key = Some(Key::Merge),
-            Some(Collection::Map {
+            Some(NodeCollection::Map {
                 key: key @ None,
                 keys,
                 ..
@@ -254,7 +254,7 @@ impl Builder {
                 }
                 *key = Some(Key::Text(text));
             }
-            Some(Collection::Map {
+            Some(NodeCollection::Map {
                 key, pairs, merged, ..
             }) => match key.take() {
                 Some(Key::Text(text)) => pairs.push((text, value)),

@@ -18,16 +18,18 @@ mod testing;
 mod tokens;
 
 pub use self::{
-    authenticator::{API_KEY_HEADER, Asked, AuthSettings, Authenticator, Denied, TokenSources},
+    authenticator::{
+        API_KEY_HEADER, AccessDenial, AuthSettings, Authenticator, RequestCredentials, TokenSources,
+    },
     context::ContextSettings,
     identity::{Identity, Secret},
     keys::{KeyEntry, KeyError, KeyFile, KeyHolder, KeyMark, NewKey},
-    live::{Live, Replacements},
-    names::{Names, qualified},
-    rates::{Rates, network},
-    role::{Acl, Role, Thing},
+    live::{LiveUpdates, LiveValue},
+    names::{NameSet, qualified},
+    rates::{RateLimits, network},
+    role::{AccessTarget, Acl, Role},
     seal::{SealingKey, random_bytes},
     tokens::{ClaimNames, KeySetSource, TokenSettings},
 };
 
-pub(crate) use self::leave::Leave;
+pub(crate) use self::leave::ListenPermit;

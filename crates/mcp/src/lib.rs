@@ -18,14 +18,14 @@ pub use self::{
         connection::Connection,
         context::CallContext,
         error::{
-            Detail, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Refused, Said,
-            frame_errors,
+            Detail, Envelope, ErrorList, ErrorResponse, ErrorRow, Failure, FailureKind,
+            RefusedCall, frame_errors,
         },
         error_text::{
-            MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
-            told, visible,
+            MAX_MESSAGE_CHARS, MAX_OFFERED, NameOffer, may_be_repeated, nearest, nearest_paths,
+            quoted, told, visible,
         },
-        observer::{CallRecord, Observer, Unobserved},
+        observer::{CallRecord, NoObserver, Observer},
         policy::{self, Policy},
         question::Confirmation,
     },
@@ -38,9 +38,12 @@ pub use self::{
         resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
         schema::{JsonObject, input_schema, output_schema},
         surface::{
-            LazySchema, Limits, RefusalObject, Surface, ToolCard, UnknownTool, WorldCard,
+            LazySchema, RefusalObject, Surface, SurfaceLimits, ToolCard, UnknownTool, WorldCard,
             WorldSpec, fixed_part,
         },
-        tool::{Access, Answer, Awaited, Facts, Handler, Pace, Schema, Tool, ToolBuilder, decode},
+        tool::{
+            Access, Answer, AnswerFacts, AnswerFuture, Handler, Pace, Schema, Tool, ToolBuilder,
+            decode,
+        },
     },
 };

@@ -11,12 +11,12 @@ pub use self::{audit::AuditLog, metrics::Metrics};
 use crate::{CallRecord, Observer};
 
 /// Counts every call, and records it where that is wanted.
-pub struct Watch {
+pub struct CallWatch {
     metrics: Arc<Metrics>,
     audit: Option<AuditLog>,
 }
 
-impl Watch {
+impl CallWatch {
     /// An observer that counts calls in `metrics` and writes them to `audit`, if there is one.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, audit: Option<AuditLog>) -> Self {
@@ -34,7 +34,7 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for CallWatch {
     fn began(&self, world: &'static str) {
         self.metrics.began(world);
     }

@@ -26,7 +26,7 @@ pub(crate) enum Token {
 }
 
 /// A consumer of words and names.
-pub(crate) trait Reader {
+pub(crate) trait TokenSink {
     /// Takes a Unicode word as written, whose first part is at `at`. Returns the number of parts.
     fn written(&mut self, written: &str, at: u32) -> u32;
     /// Takes a word.
@@ -38,7 +38,7 @@ pub(crate) trait Reader {
 /// Calls `take` for every word and every name of `text`. Returns the number of words.
 pub(crate) fn tokens(text: &str, take: impl FnMut(Token)) -> u32 {
     struct Tokens<F>(F);
-    impl<F: FnMut(Token)> Reader for Tokens<F> {
+    impl<F: FnMut(Token)> TokenSink for Tokens<F> {
         fn written(&mut self, written: &str, mut at: u32) -> u32 {
             let first = at;
             for term in parts(written) {
@@ -62,11 +62,11 @@ pub(crate) fn tokens(text: &str, take: impl FnMut(Token)) -> u32 {
 }
 
 /// Tokenizes `text`, numbering the words from `first`. Returns the number after the last.
-pub(crate) fn read(text: &str, first: u32, reader: &mut impl Reader) -> u32 {
+pub(crate) fn read(text: &str, first: u32, reader: &mut impl TokenSink) -> u32 {
     let mut scan = Scan {
         text,
         at: first,
-        chain: Chain::default(),
+        chain: WordChain::default(),
         run: String::new(),
         last_end: 0,
     };
@@ -115,7 +115,7 @@ struct Scan<'t> {
     text: &'t str,
     /// Number of the next word.
     at: u32,
-    chain: Chain,
+    chain: WordChain,
     /// Characters of a script without spaces.
     run: String,
     last_end: usize,
@@ -123,7 +123,7 @@ struct Scan<'t> {
 
 impl Scan<'_> {
     /// Reads a lower-case word between white space.
-    fn small(&mut self, start: usize, end: usize, reader: &mut impl Reader) {
+    fn small(&mut self, start: usize, end: usize, reader: &mut impl TokenSink) {
         self.last_end = end;
         self.at = pairs(&mut self.run, self.at, reader);
         self.chain.end(self.text, self.at, reader);
@@ -134,7 +134,7 @@ impl Scan<'_> {
 
     /// Reads the text between white space. Most of it is one word, perhaps with punctuation around it, which is found
     /// without tables.
-    fn chunk(&mut self, mut start: usize, mut end: usize, reader: &mut impl Reader) {
+    fn chunk(&mut self, mut start: usize, mut end: usize, reader: &mut impl TokenSink) {
         // The underscore is part of words.
         let is_around = |byte: u8| byte.is_ascii_punctuation() && byte != b'_';
         let bytes = self.text.as_bytes();
@@ -156,7 +156,7 @@ impl Scan<'_> {
     }
 
     /// Reads a Unicode word.
-    fn word(&mut self, start: usize, end: usize, reader: &mut impl Reader) {
+    fn word(&mut self, start: usize, end: usize, reader: &mut impl TokenSink) {
         let word = &self.text[start..end];
         let gap = &self.text[self.last_end..start];
         self.last_end = end;
@@ -177,7 +177,7 @@ impl Scan<'_> {
     }
 
     /// Returns the number after the last word.
-    fn end(mut self, reader: &mut impl Reader) -> u32 {
+    fn end(mut self, reader: &mut impl TokenSink) -> u32 {
         self.at = pairs(&mut self.run, self.at, reader);
         self.chain.end(self.text, self.at, reader);
         self.at
@@ -198,14 +198,14 @@ pub fn words(text: &str) -> Vec<String> {
 
 /// Words written without a space between them, as in `resources/list`.
 #[derive(Default)]
-struct Chain {
+struct WordChain {
     start: usize,
     end: usize,
     first: u32,
     is_open: bool,
 }
 
-impl Chain {
+impl WordChain {
     fn add(&mut self, start: usize, end: usize, at: u32) {
         if !self.is_open {
             (self.start, self.first, self.is_open) = (start, at, true);
@@ -214,7 +214,7 @@ impl Chain {
     }
 
     /// Emits the chain as a name if it has more than one word. The next word is at `at`.
-    fn end(&mut self, text: &str, at: u32, reader: &mut impl Reader) {
+    fn end(&mut self, text: &str, at: u32, reader: &mut impl TokenSink) {
         let words = at - self.first;
         if self.is_open && words > 1 && self.end - self.start <= LONGEST_NAME {
             reader.name(&text[self.start..self.end], self.first, words);
@@ -230,7 +230,7 @@ fn is_joint(gap: &str) -> bool {
 
 /// Splits a run of characters without spaces into pairs. Each character is also a name, so that a single one can be
 /// found.
-fn pairs(run: &mut String, mut at: u32, reader: &mut impl Reader) -> u32 {
+fn pairs(run: &mut String, mut at: u32, reader: &mut impl TokenSink) -> u32 {
     if run.is_empty() {
         return at;
     }

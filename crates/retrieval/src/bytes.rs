@@ -134,13 +134,17 @@ impl Origin {
     }
 
     /// Returns a range that stays on disk, provided that it matches this checksum now.
-    pub(crate) fn stretch(&self, range: Range<u64>, checksum: u64) -> Result<Stretch, FormatError> {
+    pub(crate) fn stretch(
+        &self,
+        range: Range<u64>,
+        checksum: u64,
+    ) -> Result<LazyBytes, FormatError> {
         let file = match self {
             Self::Memory(_) => {
                 let bytes = self.bytes(range).ok_or(FormatError::Damaged)?;
                 let is_whole = u64::from(crc32fast::hash(bytes.as_ref())) == checksum;
                 return is_whole
-                    .then_some(Stretch::Memory(bytes))
+                    .then_some(LazyBytes::Memory(bytes))
                     .ok_or(FormatError::Damaged);
             }
             Self::Disk(file) => file,
@@ -166,7 +170,7 @@ impl Origin {
         }
         (u64::from(whole.finalize()) == checksum)
             .then(|| {
-                Stretch::Disk(Arc::new(DiskStretch {
+                LazyBytes::Disk(Arc::new(DiskBytes {
                     file: Arc::clone(file),
                     start: range.start,
                     length,
@@ -180,13 +184,13 @@ impl Origin {
 
 /// Bytes that are not kept in memory if they come from a disk.
 #[derive(Clone, Debug)]
-pub(crate) enum Stretch {
+pub(crate) enum LazyBytes {
     Memory(Bytes),
-    Disk(Arc<DiskStretch>),
+    Disk(Arc<DiskBytes>),
 }
 
 #[derive(Debug)]
-pub(crate) struct DiskStretch {
+pub(crate) struct DiskBytes {
     file: Arc<DiskFile>,
     start: u64,
     length: usize,
@@ -196,7 +200,7 @@ pub(crate) struct DiskStretch {
     recent: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
 }
 
-impl Stretch {
+impl LazyBytes {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Memory(bytes) => bytes.as_ref().len(),
@@ -243,7 +247,7 @@ impl Stretch {
     }
 }
 
-impl DiskStretch {
+impl DiskBytes {
     fn read(&self, range: Range<usize>) -> Option<Vec<u8>> {
         if range.start > range.end || range.end > self.length {
             return None;
@@ -327,7 +331,7 @@ mod tests {
         (0..length).map(|at| (at * 31 % 251) as u8).collect()
     }
 
-    fn stretch(file: &Changing, range: Range<u64>) -> Result<Stretch, FormatError> {
+    fn stretch(file: &Changing, range: Range<u64>) -> Result<LazyBytes, FormatError> {
         let bytes = file.0.lock().unwrap().clone();
         let range_of = range.start as usize..range.end as usize;
         let checksum = u64::from(crc32fast::hash(&bytes[range_of]));

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::bytes::{Bytes, Origin, Stretch};
+use crate::bytes::{Bytes, LazyBytes, Origin};
 
 /// The reason why a file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,11 +64,11 @@ pub(crate) fn write(version: u32, parts: &[(Name, &[u8])]) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Container {
     origin: Origin,
-    parts: Vec<Part>,
+    parts: Vec<ContainerPart>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct ContainerPart {
     name: Name,
     range: Range<u64>,
     checksum: u64,
@@ -95,13 +95,13 @@ impl Container {
             let parts = table.as_ref().chunks_exact(ROW).map(|row| {
                 let start = number(row, 8, 8)?;
                 let range = start..start.checked_add(number(row, 16, 8)?)?;
-                (range.end <= origin.len()).then_some(Part {
+                (range.end <= origin.len()).then_some(ContainerPart {
                     name: row.get(..8)?.try_into().ok()?,
                     range,
                     checksum: number(row, 24, 8)?,
                 })
             });
-            parts.collect::<Option<Vec<Part>>>()
+            parts.collect::<Option<Vec<ContainerPart>>>()
         };
         let parts = opened().ok_or(FormatError::Damaged)?;
         Ok(Self {
@@ -110,7 +110,7 @@ impl Container {
         })
     }
 
-    fn find(&self, name: &Name) -> Result<&Part, FormatError> {
+    fn find(&self, name: &Name) -> Result<&ContainerPart, FormatError> {
         let part = self.parts.iter().find(|part| part.name == *name);
         part.ok_or(FormatError::Damaged)
     }
@@ -125,7 +125,7 @@ impl Container {
     }
 
     /// Returns a part that stays on disk.
-    pub(crate) fn stretch(&self, name: &Name) -> Result<Stretch, FormatError> {
+    pub(crate) fn stretch(&self, name: &Name) -> Result<LazyBytes, FormatError> {
         let part = self.find(name)?;
         self.origin.stretch(part.range.clone(), part.checksum)
     }

@@ -10,8 +10,8 @@ mod segment;
 mod tests;
 
 pub use self::{
-    records::{Candidate, Record, Recorder, record_rules, search_candidates},
-    search::{ChunkHit, FUSION, Found},
+    records::{Candidate, Record, RecordBuilder, record_rules, search_candidates},
+    search::{ChunkHit, FUSION, SearchResults},
     segment::{Chunk, Segment, SegmentBuilder},
 };
 pub(crate) use self::{search::nearness, segment::embedded};
@@ -20,7 +20,7 @@ use crate::lexical::{DEAD, Segments};
 /// The live chunks of several segments.
 #[derive(Debug)]
 pub struct Corpus {
-    files: Vec<File>,
+    files: Vec<CorpusSegment>,
     words: Segments,
     /// The segment of each live chunk, and its number there.
     chunks: Vec<(u32, u32)>,
@@ -29,7 +29,7 @@ pub struct Corpus {
 }
 
 #[derive(Debug)]
-struct File {
+struct CorpusSegment {
     segment: Segment,
     /// Maps a chunk of the file to its number among the live ones, or to [`DEAD`].
     numbers: Vec<u32>,
@@ -49,9 +49,9 @@ impl Corpus {
     /// must be in the order that they have there. Places that do not exist are skipped, and so are duplicates.
     #[must_use]
     pub fn new(segments: Vec<Segment>, documents: &[Place]) -> Self {
-        let mut files: Vec<File> = segments
+        let mut files: Vec<CorpusSegment> = segments
             .into_iter()
-            .map(|segment| File {
+            .map(|segment| CorpusSegment {
                 numbers: vec![DEAD; segment.chunks()],
                 segment,
             })

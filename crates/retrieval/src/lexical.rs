@@ -22,7 +22,7 @@ mod terms;
 use self::terms::Posting;
 pub(crate) use self::{
     candidates::Candidates,
-    segment::{Lexical, LexicalBuilder},
+    segment::{LexicalBuilder, LexicalSegment},
     segments::{DEAD, Segments},
 };
 pub use self::{
@@ -32,7 +32,7 @@ pub use self::{
     lexicon::{Lexicon, PassageTerm, PassageTerms},
     passages::{PassageReader, PassageWords},
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
-    search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, Ranked, Remarks},
+    search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, RankedPassages, Remarks},
     spelling::Vocabulary,
 };
 

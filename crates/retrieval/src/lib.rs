@@ -22,8 +22,8 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkHit, Corpus, FUSION, Found, Place, Record, Recorder, Segment,
-    SegmentBuilder, record_rules, search_candidates,
+    Candidate, Chunk, ChunkHit, Corpus, FUSION, Place, Record, RecordBuilder, SearchResults,
+    Segment, SegmentBuilder, record_rules, search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
@@ -32,10 +32,11 @@ pub use embedding::{
 pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,
-    PassageWords, Query, QueryError, RANKING, Ranked, Remarks, Statistics, Vocabulary,
+    PassageWords, Query, QueryError, RANKING, RankedPassages, Remarks, Statistics, Vocabulary,
 };
-pub use meanings::{Meanings, Near};
+pub use meanings::{Meanings, NearPassage};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{
-    Entry, Filler, KnownVectors, Manifest, MeaningKey, Store, StoreError, Stored, Writer,
+    Manifest, ManifestEntry, OpenIndex, SecondTierWriter, Store, StoreError, VectorCache,
+    VectorKey, Writer,
 };

@@ -28,7 +28,7 @@ pub struct Meanings {
 
 /// A passage near the query in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Near {
+pub struct NearPassage {
     /// Its number.
     pub passage: usize,
     /// Its cosine similarity to the query, in millionths.
@@ -55,7 +55,7 @@ impl Meanings {
 
     /// Returns the passages near enough to `text` to match, nearest first. `reader` must use the model that the
     /// passages were embedded with.
-    pub fn near(&self, text: &str, reader: &mut dyn EmbeddingReader) -> Vec<Near> {
+    pub fn near(&self, text: &str, reader: &mut dyn EmbeddingReader) -> Vec<NearPassage> {
         let Some(vector) = reader.embed(&[text]) else {
             return Vec::new();
         };
@@ -67,7 +67,7 @@ impl Meanings {
             |passage, cosine| {
                 let nearness = u64::from(nearness(cosine));
                 if nearness >= NEAR_ENOUGH {
-                    near.push(Near { passage, nearness });
+                    near.push(NearPassage { passage, nearness });
                 }
             },
         );

@@ -19,8 +19,8 @@ use self::{
     meaning::MEANING,
 };
 pub use self::{
-    manifest::{Entry, Manifest},
-    meaning::{Filler, KnownVectors, MeaningKey},
+    manifest::{Manifest, ManifestEntry},
+    meaning::{SecondTierWriter, VectorCache, VectorKey},
 };
 use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment};
 
@@ -81,7 +81,7 @@ pub struct Store {
 
 /// An open index.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct OpenIndex {
     /// Its manifest.
     pub manifest: Manifest,
     /// The segments that the manifest names.
@@ -135,7 +135,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it cannot be read, is damaged, or was made by other rules or with a model other than
     /// `embedder`.
-    pub fn read(&self, embedder: Option<&dyn Embedder>) -> Result<Option<Stored>, StoreError> {
+    pub fn read(&self, embedder: Option<&dyn Embedder>) -> Result<Option<OpenIndex>, StoreError> {
         for _ in 0..TRIES {
             let Some(bytes) = self.folder.read(MANIFEST, MOST_MANIFEST)? else {
                 return Ok(None);
@@ -144,7 +144,7 @@ impl Store {
             let manifest = Manifest::decode(&bytes)?;
             match self.segments(&manifest.segments, embedder) {
                 Ok((segments, stamps)) => {
-                    return Ok(Some(Stored {
+                    return Ok(Some(OpenIndex {
                         manifest,
                         segments,
                         state: state(&bytes, stamps.into_iter().map(Some)),
@@ -232,7 +232,7 @@ impl Writer<'_> {
     }
 }
 
-impl Stored {
+impl OpenIndex {
     /// Returns the number of live chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {

@@ -11,7 +11,7 @@ pub(crate) struct Table<V> {
     /// Open-addressing slots of short strings: each at the slot of its hash, or at the next free one.
     slots: Vec<Slot>,
     /// In insertion order. Frequent words come early, so they are close together.
-    entries: Vec<(Short, V)>,
+    entries: Vec<(ShortText, V)>,
     hasher: RandomState,
     long: HashMap<Box<str>, V, RandomState>,
 }
@@ -28,12 +28,12 @@ const FEWEST_SLOTS: usize = 64;
 
 /// A string of at most 15 bytes, followed by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Short {
+struct ShortText {
     first: u64,
     rest: u64,
 }
 
-impl Short {
+impl ShortText {
     #[inline]
     fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -78,7 +78,7 @@ impl<V> Default for Table<V> {
 impl<V: Copy> Table<V> {
     #[inline]
     pub(crate) fn get(&self, text: &str) -> Option<V> {
-        let Some(short) = Short::of(text) else {
+        let Some(short) = ShortText::of(text) else {
             return self.long.get(text).copied();
         };
         let found = self.find(&short).ok()?;
@@ -86,7 +86,7 @@ impl<V: Copy> Table<V> {
     }
 
     pub(crate) fn insert(&mut self, text: &str, value: V) {
-        let Some(short) = Short::of(text) else {
+        let Some(short) = ShortText::of(text) else {
             self.long.insert(text.into(), value);
             return;
         };
@@ -108,14 +108,14 @@ impl<V: Copy> Table<V> {
 
     /// Returns the slot of a hash, and bits that distinguish it from others there.
     #[inline]
-    fn mark(&self, short: &Short) -> (usize, u32) {
+    fn mark(&self, short: &ShortText) -> (usize, u32) {
         let hash = self.hasher.hash_one(short);
         (hash as usize, (hash >> 32) as u32)
     }
 
     /// Returns the number of the entry, or else the slot where it would be.
     #[inline]
-    fn find(&self, short: &Short) -> Result<usize, usize> {
+    fn find(&self, short: &ShortText) -> Result<usize, usize> {
         let (place, mark) = self.mark(short);
         let last = self.slots.len().wrapping_sub(1);
         let mut at = place & last;

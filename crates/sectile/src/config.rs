@@ -12,14 +12,14 @@ mod settings;
 
 pub(crate) use self::{
     front::{AccessSettings, FrontSettings},
-    keys::{Key, Kind, keys, schema},
-    layers::{Flag, Loaded, load, load_for_all_mistakes},
+    keys::{ConfigKey, ValueKind, keys, schema},
+    layers::{Flag, LoadedConfig, load, load_for_all_mistakes},
     raw::{LogFormat, LogLevel, LogSettings},
     settings::Settings,
 };
 
 pub(crate) use crate::settings::{
-    ConfigError, Mistakes, home_folder, named_config_file, os_variable, variable_name,
+    ConfigError, ConfigErrors, home_folder, named_config_file, os_variable, variable_name,
     without_tilde,
 };
 

@@ -18,8 +18,8 @@ pub(crate) use self::{
         home_folder, looks_like_a_setting, named_config_file, os_variable, overrides, state_folder,
         variable as variable_name, without_tilde,
     },
-    error::{ConfigError, Mistakes, nearest},
-    origin::{Origin, Spot, ValueOrigins},
+    error::{ConfigError, ConfigErrors, nearest},
+    origin::{FilePosition, ValueOrigin, ValueOrigins},
     reader::{LEAST_SECRET_BYTES, SettingsReader},
 };
 
@@ -32,7 +32,7 @@ pub(crate) trait SettingsSection {
     type Checked;
 
     /// Checks the section and reports all of its mistakes at once.
-    fn check(&self, reader: SettingsReader<'_>) -> Result<Self::Checked, Mistakes>;
+    fn check(&self, reader: SettingsReader<'_>) -> Result<Self::Checked, ConfigErrors>;
 }
 
 /// All numbers in a section, by the full names of their settings.

@@ -20,7 +20,7 @@ use crate::{
 /// Starts logging. Only our own events pass: rmcp's carry whole messages, with arguments.
 pub(crate) fn start(settings: LogSettings) {
     let filter = Targets::new().with_target("sectile", level(settings.level));
-    let writer = Stderr(files::stderr_without_waiting().map(Arc::new));
+    let writer = StderrWriter(files::stderr_without_waiting().map(Arc::new));
     let layer = match settings.format {
         LogFormat::Json => tracing_subscriber::fmt::layer()
             .with_writer(writer)
@@ -59,9 +59,9 @@ fn place(file: &str) -> &str {
 
 /// Standard error. A line that a full pipe cannot take is dropped: the log is worth less than the answer.
 #[derive(Clone)]
-struct Stderr(Option<Arc<File>>);
+struct StderrWriter(Option<Arc<File>>);
 
-impl<'a> MakeWriter<'a> for Stderr {
+impl<'a> MakeWriter<'a> for StderrWriter {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -69,7 +69,7 @@ impl<'a> MakeWriter<'a> for Stderr {
     }
 }
 
-impl Write for Stderr {
+impl Write for StderrWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.0.as_deref() {
             Some(mut pipe) => match pipe.write(bytes) {

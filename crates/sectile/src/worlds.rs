@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::entry::{
     OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder,
 };
-use crate::settings::{Mistakes, SettingsReader, SettingsSection};
+use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};
 
 /// All worlds, in the order they are listed.
 pub(crate) static WORLDS: &[&WorldEntry] = &[
@@ -44,8 +44,8 @@ macro_rules! settings_of_worlds {
         impl SettingsSection for WorldSections {
             type Checked = WorldSettings;
 
-            fn check(&self, reader: SettingsReader<'_>) -> Result<WorldSettings, Mistakes> {
-                let mut mistakes = Mistakes::default();
+            fn check(&self, reader: SettingsReader<'_>) -> Result<WorldSettings, ConfigErrors> {
+                let mut mistakes = ConfigErrors::default();
                 $(let $world = mistakes.take(self.$world.check(reader));)*
                 match ($($world,)*) {
                     ($(Some($world),)*) => Ok(WorldSettings { $($world,)* }),

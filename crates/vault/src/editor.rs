@@ -25,8 +25,8 @@ use sectile_markdown::{Changes, LetterCase};
 pub use self::{
     error::{Candidate, Conflict, EditorError},
     history::{
-        HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine,
-        trust::{ForeignHistory, Trusted, trust},
+        HistoryDocument, HistoryEntry, HistoryFilter, JournalState, Revision, examine,
+        trust::{ForeignHistory, TrustOutcome, trust},
     },
     links::{BrokenLink, LinkCheck},
     read::{
@@ -34,13 +34,13 @@ pub use self::{
         part::{is_hash, page, part_hash, short_hash},
         section::{SectionInfo, SectionRef},
     },
-    watch::Watch,
+    watch::CallHooks,
     write::{
         WriteRequest,
         operation::{
-            At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection,
-            MoveSection, Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter,
-            UpdateSection,
+            CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
+            Operation, Placement, RelativePlacement, RenameDocument, RenameSection, Scope,
+            SetFrontMatter, UpdateSection,
         },
         report::{DocumentReport, StepReport, WriteReport},
         undo::UndoRequest,
@@ -285,7 +285,7 @@ impl Editor {
     /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
     pub fn history_of(
         &self,
-        document: &Remembered,
+        document: &HistoryDocument,
         filter: &HistoryFilter,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
         self.history.history_of(document, filter)
@@ -295,7 +295,7 @@ impl Editor {
     ///
     /// # Errors
     /// [`EditorError`] when the document cannot be read, or there was none.
-    pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+    pub fn remembered(&self, path: &NotePath) -> Result<HistoryDocument, EditorError> {
         self.history.remembered(path)
     }
 
@@ -303,13 +303,13 @@ impl Editor {
     ///
     /// # Errors
     /// [`EditorError`] when the document cannot be read.
-    pub fn remembered_by_section(&self, id: &str) -> Result<Option<Remembered>, EditorError> {
+    pub fn remembered_by_section(&self, id: &str) -> Result<Option<HistoryDocument>, EditorError> {
         self.history.remembered_by_section(id)
     }
 
     /// Whether undo and redo would do something.
     #[must_use]
-    pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+    pub fn can_undo_redo(&self, document: &HistoryDocument) -> (bool, bool) {
         self.history.can_undo_redo(document)
     }
 
@@ -329,7 +329,7 @@ impl Editor {
     /// [`EditorError`] when the entry is not there or its bytes are not kept.
     pub fn entry_changes(
         &self,
-        document: &Remembered,
+        document: &HistoryDocument,
         number: u64,
     ) -> Result<(Vec<u8>, Changes), EditorError> {
         self.history.entry_changes(document, number)
@@ -360,7 +360,7 @@ impl Editor {
     pub fn write(
         &self,
         request: &WriteRequest,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         self.writer.write(request, watch)
     }
@@ -373,7 +373,7 @@ impl Editor {
         &self,
         token: &str,
         confirmed: bool,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         self.writer.apply_plan(token, confirmed, watch)
     }
@@ -385,7 +385,7 @@ impl Editor {
     pub fn undo(
         &self,
         request: &UndoRequest,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         self.writer.undo(request, watch)
     }
@@ -397,7 +397,7 @@ impl Editor {
     pub fn check_links(
         &self,
         path: Option<&NotePath>,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<LinkCheck, EditorError> {
         links::check(&self.folder, path, watch)
     }

@@ -61,7 +61,7 @@ mod armed {
     use parking_lot::Mutex;
 
     struct Fault {
-        kind: Kind,
+        kind: FaultKind,
         /// The step that it waits for, or any.
         step: String,
         /// Strikes when this many have passed.
@@ -70,7 +70,7 @@ mod armed {
     }
 
     #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Kind {
+    enum FaultKind {
         Kill,
         Tear,
         Fail(i32),
@@ -97,10 +97,10 @@ mod armed {
     fn fault(description: &str) -> Option<Fault> {
         let parts: Vec<&str> = description.split(':').collect();
         let (kind, step, passes, lasting) = match parts[..] {
-            ["kill", step, passes] => (Kind::Kill, step, passes, false),
-            ["tear", step, passes] => (Kind::Tear, step, passes, false),
+            ["kill", step, passes] => (FaultKind::Kill, step, passes, false),
+            ["tear", step, passes] => (FaultKind::Tear, step, passes, false),
             [often @ ("errno" | "once"), number, step, passes] => (
-                Kind::Fail(number.parse().ok()?),
+                FaultKind::Fail(number.parse().ok()?),
                 step,
                 passes,
                 often == "errno",
@@ -122,19 +122,19 @@ mod armed {
 
     pub(super) fn strike(name: &'static str) -> io::Result<()> {
         STEPS.lock().push(name);
-        match due(name, |kind| kind != Kind::Tear) {
-            Some(Kind::Kill) => std::process::abort(),
-            Some(Kind::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
+        match due(name, |kind| kind != FaultKind::Tear) {
+            Some(FaultKind::Kill) => std::process::abort(),
+            Some(FaultKind::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
             _ => Ok(()),
         }
     }
 
     pub(super) fn tears(name: &'static str) -> bool {
-        due(name, |kind| kind == Kind::Tear).is_some()
+        due(name, |kind| kind == FaultKind::Tear).is_some()
     }
 
     /// The fault that strikes now. Each that waits for the step has it pass by.
-    fn due(name: &str, wanted: impl Fn(Kind) -> bool) -> Option<Kind> {
+    fn due(name: &str, wanted: impl Fn(FaultKind) -> bool) -> Option<FaultKind> {
         let mut armed = FAULTS.lock();
         let mut struck = None;
         for (at, fault) in armed.iter_mut().enumerate() {

@@ -33,7 +33,7 @@ pub(crate) use self::{
     displaced::RESCUED,
     plain::open_folder,
     private::{HeldLock, PrivateFolder},
-    replace::{Located, Stages, Swap, Thing},
+    replace::{LocatedNote, PathEntry, ReplaceStages, SwapOutcome},
     temporary::StepName,
 };
 use crate::NotePath;
@@ -55,7 +55,7 @@ const PRIVATE_LIMIT: u64 = 512 << 20;
 /// What is at a place that a person named. Links on the way are followed: whoever names one means its target.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Place {
+pub enum PathTarget {
     /// A regular file: its folder, and its path in there.
     File(Root, NotePath),
     /// A folder.
@@ -171,9 +171,9 @@ impl Root {
 
     /// The folder of the file at `location`, links followed, and the file's path in it.
     pub(crate) fn of_document(location: &Path) -> Result<(Self, NotePath), RootError> {
-        match Place::at(location)? {
-            Place::File(root, note) => Ok((root, note)),
-            Place::Folder(_) | Place::Other => Err(RootError::NotFound),
+        match PathTarget::at(location)? {
+            PathTarget::File(root, note) => Ok((root, note)),
+            PathTarget::Folder(_) | PathTarget::Other => Err(RootError::NotFound),
         }
     }
 
@@ -345,7 +345,7 @@ impl Root {
     }
 }
 
-impl Place {
+impl PathTarget {
     /// Looks at `location`.
     ///
     /// # Errors

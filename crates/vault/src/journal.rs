@@ -11,13 +11,14 @@ mod seal;
 pub use self::{file::Damage, seal::JournalKey};
 pub(crate) use self::{
     file::{
-        Durability, IDS, JOURNAL, Journal, JournalError, Line, News, Read, UNFINISHED, VERSION,
+        Durability, IDS, JOURNAL, Journal, JournalBatch, JournalError, JournalUpdate, Line,
+        UNFINISHED, VERSION,
     },
     record::{
-        Adopt, Bytes, Checkpoint, Entry, Header, Kind, Mark, Prints, Record, Request, Sighting,
-        Splice, Step, written,
+        Adoption, Bytes, Checkpoint, Entry, EntryKind, Header, Mark, Prints, Record, Request,
+        Sighting, Splice, Step, written,
     },
-    seal::Origin,
+    seal::LineOrigin,
 };
 
 /// Reads journal bytes and does nothing with them, for the fuzzer: no input may panic.

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::{
     ids,
     journal::{
-        Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Origin, Prints, Read, Record,
-        Splice, Step,
+        Adoption, Checkpoint, Damage, Entry, EntryKind, Header, JournalBatch, Line, LineOrigin,
+        Mark, Prints, Record, Splice, Step,
     },
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
     /// Ids of sections that are gone, with the entry that deleted them.
     deleted: HashMap<String, u64>,
     entries: BTreeMap<u64, EntryCard>,
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, PendingIntent>,
     requests: HashMap<String, (String, u64)>,
     /// What the ids that were ever handed out begin with.
     batches: HashSet<u64>,
@@ -83,8 +83,8 @@ pub(crate) struct EntryCard {
     pub(crate) actor: String,
     pub(crate) operation: String,
     pub(crate) reason: Option<String>,
-    pub(crate) kind: Kind,
-    pub(crate) origin: Origin,
+    pub(crate) kind: EntryKind,
+    pub(crate) origin: LineOrigin,
     pub(crate) steps: Vec<StepCard>,
     pub(crate) offset: u64,
     pub(crate) len: usize,
@@ -104,9 +104,9 @@ pub(crate) struct StepCard {
 
 /// An intent without its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingIntent {
     pub(crate) entry: Entry,
-    pub(crate) origin: Origin,
+    pub(crate) origin: LineOrigin,
     offset: u64,
     len: usize,
 }
@@ -121,7 +121,7 @@ impl Ledger {
     }
 
     /// Takes in what was read, in order.
-    pub(crate) fn take_in(&mut self, read: Read) {
+    pub(crate) fn take_in(&mut self, read: JournalBatch) {
         let mut damage = read.damage.into_iter().peekable();
         for line in read.lines {
             while let Some(earlier) = damage.next_if(|one| one.offset < line.offset) {
@@ -134,7 +134,7 @@ impl Ledger {
 
     /// Takes in one line. A foreign one that would let an id name two sections is damage.
     pub(crate) fn apply(&mut self, line: Line) {
-        if line.origin == Origin::Foreign {
+        if line.origin == LineOrigin::Foreign {
             self.foreign_lines += 1;
             if !self.is_sound(&line.record) {
                 self.damage.push(Damage {
@@ -152,7 +152,7 @@ impl Ledger {
                 self.end_earlier(&entry);
                 self.count_ids(&entry);
                 self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
-                let pending = Pending {
+                let pending = PendingIntent {
                     entry: *entry,
                     origin: line.origin,
                     offset: line.offset,
@@ -172,7 +172,7 @@ impl Ledger {
                 self.end_earlier(&entry);
                 self.count_ids(&entry);
                 self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
-                self.commit(&Pending {
+                self.commit(&PendingIntent {
                     entry: *entry,
                     origin: line.origin,
                     offset: line.offset,
@@ -329,7 +329,7 @@ impl Ledger {
         };
         self.pending
             .values()
-            .filter(|pending| pending.origin == Origin::Own)
+            .filter(|pending| pending.origin == LineOrigin::Own)
             .map(|pending| &pending.entry)
             .filter(|entry| concerns(entry))
             .cloned()
@@ -338,7 +338,7 @@ impl Ledger {
 
     /// How many intents without an end came with the folder.
     pub(crate) fn foreign_intents(&self) -> usize {
-        let foreign = |pending: &&Pending| pending.origin == Origin::Foreign;
+        let foreign = |pending: &&PendingIntent| pending.origin == LineOrigin::Foreign;
         self.pending.values().filter(foreign).count()
     }
 
@@ -388,7 +388,7 @@ impl Ledger {
         self.first_entry = header.first_entry;
     }
 
-    fn adopt(&mut self, adopt: Adopt) {
+    fn adopt(&mut self, adopt: Adoption) {
         let ids: Vec<String> = adopt.sections.iter().map(|mark| mark.id.clone()).collect();
         self.saw_ids(ids.iter());
         self.place(adopt.document, Some(adopt.path));
@@ -448,8 +448,8 @@ impl Ledger {
         }
     }
 
-    fn commit(&mut self, pending: &Pending) {
-        let Pending {
+    fn commit(&mut self, pending: &PendingIntent) {
+        let PendingIntent {
             entry,
             origin,
             offset,
@@ -524,7 +524,7 @@ impl Ledger {
         }
         // What a stranger claims to have done already must not stand in for what is asked now.
         if let Some(request) = &entry.request
-            && *origin == Origin::Own
+            && *origin == LineOrigin::Own
         {
             self.requests
                 .insert(request.id.clone(), (request.digest.clone(), entry.number));
@@ -537,23 +537,23 @@ impl Ledger {
             return;
         };
         match entry.kind {
-            Kind::Edit => {
+            EntryKind::Edit => {
                 state.done.push(entry.number);
                 state.undone.clear();
             }
-            Kind::Undo(target) => {
+            EntryKind::Undo(target) => {
                 state.done.retain(|number| *number != target);
                 if self.entries.contains_key(&target) {
                     state.undone.push(target);
                 }
             }
-            Kind::Redo(target) => {
+            EntryKind::Redo(target) => {
                 state.undone.retain(|number| *number != target);
                 if self.entries.contains_key(&target) {
                     state.done.push(target);
                 }
             }
-            Kind::Foreign => {}
+            EntryKind::Foreign => {}
         }
     }
 
@@ -584,7 +584,7 @@ fn known_by(prints: Prints, marks: &[Mark]) -> Prints {
 }
 
 impl EntryCard {
-    fn of(pending: &Pending) -> Self {
+    fn of(pending: &PendingIntent) -> Self {
         let entry = &pending.entry;
         Self {
             number: entry.number,

@@ -15,8 +15,10 @@ mod walk;
 mod work;
 
 pub use editor::Editor;
-pub use fs::{FileTimes, NearestRoot, Place, ReadError, Root, RootError, RootMark};
+pub use fs::{FileTimes, NearestRoot, PathTarget, ReadError, Root, RootError, RootMark};
 pub use journal::JournalKey;
 // What this crate opens is named by these, so that its users need no second import.
 pub use sectile_markdown::{NotePath, PathError};
-pub use walk::{Checkup, FileStamp, LeftOut, PassedOver, PatternError, Survey, Walk, WalkError};
+pub use walk::{
+    Checkup, ExclusionReason, FileStamp, LeftOutReason, PatternError, Survey, Walk, WalkError,
+};

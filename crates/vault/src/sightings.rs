@@ -10,8 +10,8 @@ use crate::{
     fs::PrivateFolder,
     ids,
     journal::{
-        Durability, Header, IDS, Journal, JournalError, JournalKey, Line, News, Origin, Record,
-        Sighting,
+        Durability, Header, IDS, Journal, JournalError, JournalKey, JournalUpdate, Line,
+        LineOrigin, Record, Sighting,
     },
 };
 
@@ -68,8 +68,8 @@ impl Sightings {
     /// Takes in what other processes have written.
     pub(crate) fn take_news(&mut self, folder: &PrivateFolder) -> Result<(), JournalError> {
         let read = match self.file.news(folder)? {
-            News::More(read) => read,
-            News::Anew(read) => {
+            JournalUpdate::More(read) => read,
+            JournalUpdate::Anew(read) => {
                 self.clear();
                 read
             }
@@ -82,7 +82,7 @@ impl Sightings {
     fn apply(&mut self, line: Line) {
         match line.record {
             Record::Sighting(sighting) => {
-                if line.origin == Origin::Foreign && !self.is_sound(&sighting) {
+                if line.origin == LineOrigin::Foreign && !self.is_sound(&sighting) {
                     return;
                 }
                 self.remove(&sighting.path);
@@ -212,7 +212,7 @@ impl Sightings {
         let mut records = Vec::with_capacity(paths.len());
         for path in &paths {
             if let Some(sighting) = self.load(folder, path)?.and_then(&keep) {
-                records.push((Origin::Own, Record::Sighting(Box::new(sighting))));
+                records.push((LineOrigin::Own, Record::Sighting(Box::new(sighting))));
             }
         }
         let header = self.file.header().cloned().unwrap_or_default();

@@ -65,16 +65,16 @@ pub struct Survey {
     /// Sorted by path.
     pub documents: Vec<NotePath>,
     /// Sorted by path. Hidden and ignored things are not listed, nor are ordinary files that are no Markdown.
-    pub passed_over: Vec<(String, PassedOver)>,
+    pub passed_over: Vec<(String, ExclusionReason)>,
     /// Markdown files and whole folders that are hidden or ignored, sorted by path. The path of a folder ends in a slash. What
     /// belongs to version control or to this program is not listed.
-    pub left_out: Vec<(String, LeftOut)>,
+    pub left_out: Vec<(String, LeftOutReason)>,
 }
 
 /// Why a walk does not look at something: somebody wants it so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum LeftOut {
+pub enum LeftOutReason {
     /// Its name begins with a dot.
     Hidden,
     /// A `.gitignore` or `.ignore` file, or a pattern of the walk, leaves it out.
@@ -84,7 +84,7 @@ pub enum LeftOut {
 /// Why a walk took something for no document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum PassedOver {
+pub enum ExclusionReason {
     /// A link, which a walk does not follow.
     Link,
     /// A link to a folder, which a walk does not follow.
@@ -188,8 +188,8 @@ impl Root {
         let files = self.files(walk, stop)?;
         let mut passed_over = files.passed_over;
         for (path, why) in &mut passed_over {
-            if *why == PassedOver::Link && self.leads_to_folder(path) {
-                *why = PassedOver::LinkToFolder;
+            if *why == ExclusionReason::Link && self.leads_to_folder(path) {
+                *why = ExclusionReason::LinkToFolder;
             }
         }
         passed_over.sort();
@@ -210,7 +210,7 @@ impl Root {
         };
         let dir = self.dir().map_err(unreadable)?;
         let mut found = Files::default();
-        let mut folders = vec![Folder {
+        let mut folders = vec![PendingFolder {
             path: String::new(),
             rules: None,
         }];
@@ -229,7 +229,7 @@ impl Root {
                 Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
                 // It went away, or is not ours to read; then so are the documents in it.
                 Err(error) => {
-                    let why = PassedOver::Unreadable(error.kind());
+                    let why = ExclusionReason::Unreadable(error.kind());
                     found.passed_over.push((folder.path.clone(), why));
                     found.skipped.push(folder.path);
                 }
@@ -254,16 +254,16 @@ pub(crate) struct Files {
     /// Those of them that are links.
     pub(crate) links: Vec<String>,
     /// What is neither hidden nor ignored, and yet no file that can be read.
-    pub(crate) passed_over: Vec<(String, PassedOver)>,
+    pub(crate) passed_over: Vec<(String, ExclusionReason)>,
     /// Documents and folders that are hidden or ignored.
-    pub(crate) left_out: Vec<(String, LeftOut)>,
+    pub(crate) left_out: Vec<(String, LeftOutReason)>,
     /// Files with their stamps, instead of documents and others.
     pub(crate) listing: Option<Listing>,
 }
 
 /// A folder that is still to be read.
 #[derive(Clone)]
-struct Folder {
+struct PendingFolder {
     /// Below the root; empty for the root itself.
     path: String,
     /// Of the folders above.
@@ -278,7 +278,7 @@ struct Rules {
     above: Option<Rc<Self>>,
 }
 
-impl Folder {
+impl PendingFolder {
     fn read(
         &self,
         dir: &Dir,
@@ -296,7 +296,7 @@ impl Folder {
                 Ok(name) => name,
                 Err(name) => {
                     let path = joined(&self.path, &name.to_string_lossy());
-                    found.passed_over.push((path, PassedOver::OddName));
+                    found.passed_over.push((path, ExclusionReason::OddName));
                     continue;
                 }
             };
@@ -310,11 +310,11 @@ impl Folder {
                 found.links.push(path.clone());
             }
             let passed_over = if kind.is_symlink() {
-                Some(PassedOver::Link)
+                Some(ExclusionReason::Link)
             } else if !kind.is_dir() && !kind.is_file() {
-                Some(PassedOver::NotAFile)
+                Some(ExclusionReason::NotAFile)
             } else {
-                (kind.is_file() && note.is_none()).then_some(PassedOver::OddName)
+                (kind.is_file() && note.is_none()).then_some(ExclusionReason::OddName)
             };
             if let Some(why) = passed_over.filter(|_| !ignored) {
                 found.passed_over.push((path.clone(), why));
@@ -351,7 +351,7 @@ impl Folder {
 
 impl Rules {
     /// The rules that hold in a folder.
-    fn read(dir: &Dir, folder: &Folder) -> Option<Rc<Self>> {
+    fn read(dir: &Dir, folder: &PendingFolder) -> Option<Rc<Self>> {
         let ignore = ignore_file(dir, ".ignore");
         let gitignore = ignore_file(dir, ".gitignore");
         let above = folder.rules.clone();
@@ -403,13 +403,13 @@ fn why_left_out(
     is_folder: bool,
     walk: &Walk,
     rules: Option<&Rules>,
-) -> Option<LeftOut> {
+) -> Option<LeftOutReason> {
     if name.starts_with('.') || is_private(name) {
-        return Some(LeftOut::Hidden);
+        return Some(LeftOutReason::Hidden);
     }
     let is_ignored = walk.excluded.matched(path, is_folder).is_ignore()
         || rules.is_some_and(|rules| rules.ignore(path, is_folder));
-    is_ignored.then_some(LeftOut::Ignored)
+    is_ignored.then_some(LeftOutReason::Ignored)
 }
 
 /// Whether nobody would look for documents in something of this name.

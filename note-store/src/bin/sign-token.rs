@@ -20,7 +20,7 @@ use serde_json::json;
 /// Signs a bearer token with the secret of a server, and prints it.
 #[derive(Debug, Parser)]
 #[command(name = "sign-token")]
-struct Args {
+struct SignTokenArgs {
     /// File with the secret, as in server.auth.tokens.secret_file.
     #[arg(long, value_name = "FILE")]
     secret_file: PathBuf,
@@ -45,7 +45,7 @@ struct Args {
 }
 
 fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+    let args = SignTokenArgs::parse();
     let secret = std::fs::read_to_string(&args.secret_file).context("the secret cannot be read")?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let mut claims = json!({

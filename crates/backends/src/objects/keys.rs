@@ -12,11 +12,11 @@ pub(super) const MAX_KEY_BYTES: usize = 1024;
 
 /// The folder inside the bucket that holds the collections: empty, or ending in a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Keys {
+pub(super) struct KeyPrefix {
     prefix: String,
 }
 
-impl Keys {
+impl KeyPrefix {
     /// Returns `None` if no object could have a key below `folder`. Slashes around it do not matter.
     pub(super) fn below(folder: &str) -> Option<Self> {
         let folder = folder.trim_matches('/');
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn only_exact_keys_are_files() {
-        let keys = Keys::below("/in/here/").unwrap();
+        let keys = KeyPrefix::below("/in/here/").unwrap();
         let folder = keys.of_collection("a").unwrap();
         assert_eq!(folder, "in/here/a/");
         for file in [
@@ -104,7 +104,7 @@ mod tests {
             "~",
         ] {
             let key = format!("{folder}{file}");
-            let path = Keys::file(&folder, &key).unwrap();
+            let path = KeyPrefix::file(&folder, &key).unwrap();
             assert_eq!(path.as_str(), file);
             assert_eq!(keys.of_file("a", &path).unwrap().as_ref(), key);
         }
@@ -128,22 +128,22 @@ mod tests {
             "/in/here/a/x.md",
             "a/x.md",
         ] {
-            assert_eq!(Keys::file(&folder, key), None, "{key:?}");
+            assert_eq!(KeyPrefix::file(&folder, key), None, "{key:?}");
         }
         let hidden = NotePath::parse_vault("b/.git/config").unwrap();
         assert_eq!(keys.of_file("a", &hidden), None);
         let longest = "x".repeat(MAX_KEY_BYTES - folder.len());
         let path = NotePath::parse_vault(&longest).unwrap();
         assert!(keys.of_file("a", &path).is_some());
-        assert!(Keys::file(&folder, &format!("{folder}{longest}")).is_some());
+        assert!(KeyPrefix::file(&folder, &format!("{folder}{longest}")).is_some());
         let path = NotePath::parse_vault(&format!("{longest}x")).unwrap();
         assert_eq!(keys.of_file("a", &path), None);
-        assert_eq!(Keys::file(&folder, &format!("{folder}{path}")), None);
+        assert_eq!(KeyPrefix::file(&folder, &format!("{folder}{path}")), None);
     }
 
     #[test]
     fn files_at_the_top() {
-        let keys = Keys::below("in").unwrap();
+        let keys = KeyPrefix::below("in").unwrap();
         assert_eq!(keys.of_collection(TOP).unwrap(), "in/");
         let of = |file: &str| keys.of_file(TOP, &NotePath::parse_vault(file).unwrap());
         assert_eq!(of("x.md").unwrap().as_ref(), "in/x.md");
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn collections_and_prefixes() {
-        let keys = Keys::below("").unwrap();
+        let keys = KeyPrefix::below("").unwrap();
         assert_eq!(keys.prefix(), "");
         assert_eq!(keys.collection("a/"), Some("a"));
         assert_eq!(keys.collection("\u{e9} %2F+&/"), Some("\u{e9} %2F+&"));
@@ -168,11 +168,11 @@ mod tests {
         ] {
             assert_eq!(keys.collection(common), None, "{common:?}");
         }
-        let keys = Keys::below("in").unwrap();
+        let keys = KeyPrefix::below("in").unwrap();
         assert_eq!(keys.collection("in/a/"), Some("a"));
         assert_eq!(keys.collection("a/"), None);
         for folder in ["a//b", ".", "a/../b", "a\nb"] {
-            assert_eq!(Keys::below(folder), None, "{folder:?}");
+            assert_eq!(KeyPrefix::below(folder), None, "{folder:?}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::trouble::Trouble;
+use super::trouble::ObjectError;
 
 /// One page of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub(super) struct Entry {
 
 /// The only root element that a listing may have: parsing a web page as an empty listing would hide everything.
 #[derive(Deserialize)]
-enum Answer {
-    ListBucketResult(Listed),
+enum ListResponse {
+    ListBucketResult(BucketListing),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Listed {
+struct BucketListing {
     #[serde(default)]
     is_truncated: bool,
     next_continuation_token: Option<String>,
@@ -62,13 +62,13 @@ struct CommonPrefix {
 }
 
 impl Page {
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Trouble> {
-        let text = std::str::from_utf8(body).map_err(|_| Trouble::Unclear)?;
-        let Answer::ListBucketResult(listed) =
-            quick_xml::de::from_str(text).map_err(|_| Trouble::Unclear)?;
+    pub(super) fn parse(body: &[u8]) -> Result<Self, ObjectError> {
+        let text = std::str::from_utf8(body).map_err(|_| ObjectError::Unclear)?;
+        let ListResponse::ListBucketResult(listed) =
+            quick_xml::de::from_str(text).map_err(|_| ObjectError::Unclear)?;
         let next = match listed.next_continuation_token {
             // Truncated, but without a token for the rest: an incomplete answer.
-            None if listed.is_truncated => return Err(Trouble::Unclear),
+            None if listed.is_truncated => return Err(ObjectError::Unclear),
             next => next.filter(|_| listed.is_truncated),
         };
         let entries = listed.contents.into_iter().map(Entry::try_from);
@@ -85,14 +85,14 @@ impl Page {
 }
 
 impl TryFrom<Contents> for Entry {
-    type Error = Trouble;
+    type Error = ObjectError;
 
-    fn try_from(contents: Contents) -> Result<Self, Trouble> {
+    fn try_from(contents: Contents) -> Result<Self, ObjectError> {
         Ok(Self {
             modified: contents
                 .last_modified
                 .parse()
-                .map_err(|_| Trouble::Unclear)?,
+                .map_err(|_| ObjectError::Unclear)?,
             key: contents.key,
             bytes: contents.size,
             tag: contents.tag.filter(|tag| !tag.is_empty()),
@@ -172,11 +172,11 @@ mod tests {
         ] {
             assert_eq!(
                 Page::parse(broken.as_bytes()),
-                Err(Trouble::Unclear),
+                Err(ObjectError::Unclear),
                 "{broken}"
             );
         }
-        assert_eq!(Page::parse(b"\xff"), Err(Trouble::Unclear));
+        assert_eq!(Page::parse(b"\xff"), Err(ObjectError::Unclear));
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         assert!(Page::parse(whole.as_bytes()).is_ok());
         for end in 0..whole.len() {
             let begun = Page::parse(&whole.as_bytes()[..end]);
-            assert_eq!(begun, Err(Trouble::Unclear), "{end}");
+            assert_eq!(begun, Err(ObjectError::Unclear), "{end}");
         }
     }
 }

@@ -9,7 +9,7 @@ use object_store::{
 };
 use sectile_client::Connector;
 
-use super::wire::Wire;
+use super::wire::ObjectHttpService;
 use crate::{
     S3Settings, S3Style,
     settings::{MAX_PAGE_OBJECTS, MAX_RETRIES},
@@ -34,7 +34,7 @@ impl S3Settings {
         };
         let style = self.style();
         let mut builder = AmazonS3Builder::new()
-            .with_http_connector(Wire::new(connector, self.timeout))
+            .with_http_connector(ObjectHttpService::new(connector, self.timeout))
             .with_bucket_name(&self.bucket)
             .with_region(region)
             .with_allow_http(self.allow_http)

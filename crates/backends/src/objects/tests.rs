@@ -70,7 +70,7 @@ impl Server {
         settings
     }
 
-    fn objects(&self) -> Objects {
+    fn objects(&self) -> ObjectStorage {
         open(&self.settings())
     }
 
@@ -110,8 +110,8 @@ fn converse(
     }
 }
 
-fn open(settings: &S3Settings) -> Objects {
-    Objects::s3(settings, Waiting::new().unwrap()).unwrap()
+fn open(settings: &S3Settings) -> ObjectStorage {
+    ObjectStorage::s3(settings, BlockingRuntime::new().unwrap()).unwrap()
 }
 
 fn path(text: &str) -> NotePath {
@@ -152,7 +152,7 @@ fn page(keys: &[(&str, &str)], folders: &[String], next: Option<&str>) -> Vec<u8
     answer("200 OK", "", &body)
 }
 
-fn failure(trouble: Trouble) -> StorageError {
+fn failure(trouble: ObjectError) -> StorageError {
     trouble.into()
 }
 
@@ -193,37 +193,49 @@ fn an_object_is_whole_or_a_failure() {
     }
     let broken = [
         // Shorter or longer than announced.
-        (answer(partial, &range("0-3/4"), "tex"), Trouble::BrokenOff),
+        (
+            answer(partial, &range("0-3/4"), "tex"),
+            ObjectError::BrokenOff,
+        ),
         (
             answer(partial, &range("0-3/4"), "text and"),
-            Trouble::BrokenOff,
+            ObjectError::BrokenOff,
         ),
-        (answer(partial, &range("0-1/4"), "te"), Trouble::BrokenOff),
+        (
+            answer(partial, &range("0-1/4"), "te"),
+            ObjectError::BrokenOff,
+        ),
         (
             answer(partial, &range("0-3/4"), &"x".repeat(12)),
-            Trouble::Unclear,
+            ObjectError::Unclear,
         ),
         // A different range, or an unknown one.
-        (answer(partial, &range("4-7/8"), "text"), Trouble::Unclear),
-        (answer(partial, &range("0-3/*"), "text"), Trouble::Unclear),
-        (answer(partial, "", "text"), Trouble::Unclear),
+        (
+            answer(partial, &range("4-7/8"), "text"),
+            ObjectError::Unclear,
+        ),
+        (
+            answer(partial, &range("0-3/*"), "text"),
+            ObjectError::Unclear,
+        ),
+        (answer(partial, "", "text"), ObjectError::Unclear),
         (
             b"HTTP/1.1 206 Partial Content\r\n".to_vec(),
-            Trouble::TimedOut,
+            ObjectError::TimedOut,
         ),
-        (b"no HTTP at all\r\n\r\n".to_vec(), Trouble::BrokenOff),
+        (b"no HTTP at all\r\n\r\n".to_vec(), ObjectError::BrokenOff),
         (
             answer("301 Moved", "location: http://x/\r\n", ""),
-            Trouble::Elsewhere,
+            ObjectError::Elsewhere,
         ),
-        (answer("307 Temporary", "", ""), Trouble::Elsewhere),
+        (answer("307 Temporary", "", ""), ObjectError::Elsewhere),
         (
             answer(
                 "404 Not Found",
                 "",
                 "<Error><Code>NoSuchBucket</Code></Error>",
             ),
-            Trouble::NoBucket,
+            ObjectError::NoBucket,
         ),
     ];
     for (answer, trouble) in broken {
@@ -325,7 +337,7 @@ fn a_list_has_an_end() {
     // The same page for ever.
     let storage = Server::saying(page(&[("a/x.md", "")], &[], Some("t"))).objects();
     let listed = storage.notebooks("a", &|| false);
-    assert_eq!(listed, Err(failure(Trouble::Unclear)));
+    assert_eq!(listed, Err(failure(ObjectError::Unclear)));
     // A new page for ever, 100 objects at a time.
     let numbered = |head: &str| {
         let from = head.split("continuation-token=").nth(1);
@@ -435,7 +447,7 @@ fn only_certificates_that_are_trusted_are_talked_to() {
     settings.allow_http = false;
     settings.endpoint = settings.endpoint.replace("http:", "https:");
     let read = open(&settings).read("a", &path("x.md"));
-    assert_eq!(read, Err(failure(Trouble::Unreachable)));
+    assert_eq!(read, Err(failure(ObjectError::Unreachable)));
     assert_eq!(server.heads().len(), 0);
     settings.extra_roots = Some(certificate);
     let read = open(&settings).read("a", &path("x.md"));
@@ -497,7 +509,7 @@ fn settings_that_cannot_be_are_refused_without_being_shown() {
     for (change, about) in wrong {
         let mut settings = fine();
         change(&mut settings);
-        let refused = Objects::s3(&settings, Waiting::new().unwrap()).unwrap_err();
+        let refused = ObjectStorage::s3(&settings, BlockingRuntime::new().unwrap()).unwrap_err();
         assert!(refused.contains(about), "{refused}");
     }
 }

@@ -6,7 +6,7 @@ use sectile_library::StorageError;
 
 /// The reason why there is no usable answer. Its messages name no server, bucket, key or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum ObjectError {
     #[error(
         "The object storage cannot be reached. Check its endpoint, the network and the certificates."
     )]
@@ -39,7 +39,7 @@ pub(super) enum Trouble {
     NotAccepted(u16),
 }
 
-impl Trouble {
+impl ObjectError {
     /// Classifies an answer that is not a success. `body` may say more than the status does.
     pub(super) fn of(status: StatusCode, body: &[u8]) -> Self {
         match (status, error_code(body)) {
@@ -72,8 +72,8 @@ impl Trouble {
     }
 }
 
-impl From<Trouble> for StorageError {
-    fn from(trouble: Trouble) -> Self {
+impl From<ObjectError> for StorageError {
+    fn from(trouble: ObjectError) -> Self {
         Self::failed(trouble.to_string())
     }
 }
@@ -96,24 +96,24 @@ mod tests {
             format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>m</Message></Error>")
         };
         for (status, code, expected) in [
-            (404, "NoSuchBucket", Trouble::NoBucket),
-            (404, "", Trouble::NotAccepted(404)),
-            (403, "RequestTimeTooSkewed", Trouble::Clock),
-            (403, "AccessDenied", Trouble::Refused),
-            (401, "", Trouble::Refused),
-            (400, "ExpiredToken", Trouble::Refused),
-            (400, "AuthorizationHeaderMalformed", Trouble::Elsewhere),
-            (400, "InvalidArgument", Trouble::NotAccepted(400)),
-            (301, "", Trouble::Elsewhere),
-            (429, "", Trouble::Throttled),
-            (503, "SlowDown", Trouble::Throttled),
-            (503, "", Trouble::Throttled),
-            (500, "InternalError", Trouble::Failing(500)),
-            (504, "", Trouble::TimedOut),
+            (404, "NoSuchBucket", ObjectError::NoBucket),
+            (404, "", ObjectError::NotAccepted(404)),
+            (403, "RequestTimeTooSkewed", ObjectError::Clock),
+            (403, "AccessDenied", ObjectError::Refused),
+            (401, "", ObjectError::Refused),
+            (400, "ExpiredToken", ObjectError::Refused),
+            (400, "AuthorizationHeaderMalformed", ObjectError::Elsewhere),
+            (400, "InvalidArgument", ObjectError::NotAccepted(400)),
+            (301, "", ObjectError::Elsewhere),
+            (429, "", ObjectError::Throttled),
+            (503, "SlowDown", ObjectError::Throttled),
+            (503, "", ObjectError::Throttled),
+            (500, "InternalError", ObjectError::Failing(500)),
+            (504, "", ObjectError::TimedOut),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             assert_eq!(
-                Trouble::of(status, body(code).as_bytes()),
+                ObjectError::of(status, body(code).as_bytes()),
                 expected,
                 "{code}"
             );

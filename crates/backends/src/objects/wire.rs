@@ -19,29 +19,29 @@ use object_store::{
     },
 };
 use parking_lot::Mutex;
-use sectile_client::{ClientError, Connections, Connector, Purpose};
+use sectile_client::{ClientError, Connections, Connector, PoolKey};
 
 use super::{
     listing::Page,
-    trouble::{Trouble, error_code},
+    trouble::{ObjectError, error_code},
 };
 
 /// The longest page of a listing: a thousand of the longest keys, each character written as an entity.
 const MAX_PAGE_BYTES: u64 = 16 << 20;
 /// The longest body of an error.
 const MAX_ERROR_BYTES: u64 = 64 << 10;
-/// The page that the library is always given. The real one is in [`Asked`].
+/// The page that the library is always given. The real one is in [`ResponseSlot`].
 const EMPTY_LIST: &[u8] = b"<ListBucketResult></ListBucketResult>";
 
 /// The purpose of a request, carried along with it, and its outcome.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    wanted: Wanted,
-    noted: Arc<Mutex<Option<Noted>>>,
+pub(super) struct ResponseSlot {
+    wanted: ExpectedResponse,
+    noted: Arc<Mutex<Option<ResponseOutcome>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ExpectedResponse {
     Page,
     /// At most this many bytes of an object, from its start.
     Object(u64),
@@ -49,7 +49,7 @@ enum Wanted {
 
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Noted {
+pub(super) enum ResponseOutcome {
     Page(Page),
     /// A whole object.
     Object(Bytes),
@@ -57,89 +57,91 @@ pub(super) enum Noted {
     TooLarge,
     /// There is no object with this key.
     Missing,
-    Trouble(Trouble),
+    Trouble(ObjectError),
 }
 
-impl Asked {
+impl ResponseSlot {
     pub(super) fn for_page() -> Self {
-        Self::new(Wanted::Page)
+        Self::new(ExpectedResponse::Page)
     }
 
     /// For an object of at most `most` bytes, requested as a range from its start that is one byte longer.
     pub(super) fn for_object(most: u64) -> Self {
-        Self::new(Wanted::Object(most))
+        Self::new(ExpectedResponse::Object(most))
     }
 
-    fn new(wanted: Wanted) -> Self {
+    fn new(wanted: ExpectedResponse) -> Self {
         let noted = Arc::default();
         Self { wanted, noted }
     }
 
     /// Takes the outcome: that of the last attempt, if there were several.
-    pub(super) fn take(&self) -> Noted {
+    pub(super) fn take(&self) -> ResponseOutcome {
         let mut noted = self.noted.lock();
         // A request that was never sent has no outcome.
-        noted.take().unwrap_or(Noted::Trouble(Trouble::Unclear))
+        noted
+            .take()
+            .unwrap_or(ResponseOutcome::Trouble(ObjectError::Unclear))
     }
 
-    fn note(&self, what: Noted) {
+    fn note(&self, what: ResponseOutcome) {
         *self.noted.lock() = Some(what);
     }
 
     /// Decides what an answer means for this request.
-    fn judge(&self, answer: &Answer) -> Noted {
+    fn judge(&self, answer: &BufferedResponse) -> ResponseOutcome {
         let judged = match (self.wanted, answer.status) {
-            (Wanted::Page, StatusCode::OK) => match &answer.body {
-                Some(body) => Page::parse(body).map(Noted::Page),
-                None => Err(Trouble::Unclear),
+            (ExpectedResponse::Page, StatusCode::OK) => match &answer.body {
+                Some(body) => Page::parse(body).map(ResponseOutcome::Page),
+                None => Err(ObjectError::Unclear),
             },
-            (Wanted::Object(most), StatusCode::OK) => Ok(match &answer.body {
-                Some(body) if body.len() as u64 <= most => Noted::Object(body.clone()),
-                _ => Noted::TooLarge,
+            (ExpectedResponse::Object(most), StatusCode::OK) => Ok(match &answer.body {
+                Some(body) if body.len() as u64 <= most => ResponseOutcome::Object(body.clone()),
+                _ => ResponseOutcome::TooLarge,
             }),
-            (Wanted::Object(most), StatusCode::PARTIAL_CONTENT) => partial(answer, most),
+            (ExpectedResponse::Object(most), StatusCode::PARTIAL_CONTENT) => partial(answer, most),
             // Only an empty object has no first byte.
-            (Wanted::Object(_), StatusCode::RANGE_NOT_SATISFIABLE) => {
-                Ok(Noted::Object(Bytes::new()))
+            (ExpectedResponse::Object(_), StatusCode::RANGE_NOT_SATISFIABLE) => {
+                Ok(ResponseOutcome::Object(Bytes::new()))
             }
-            (Wanted::Object(_), StatusCode::NOT_FOUND)
+            (ExpectedResponse::Object(_), StatusCode::NOT_FOUND)
                 if error_code(answer.error_body()) != "NoSuchBucket" =>
             {
-                Ok(Noted::Missing)
+                Ok(ResponseOutcome::Missing)
             }
-            (_, status) => Err(Trouble::of(status, answer.error_body())),
+            (_, status) => Err(ObjectError::of(status, answer.error_body())),
         };
-        judged.unwrap_or_else(Noted::Trouble)
+        judged.unwrap_or_else(ResponseOutcome::Trouble)
     }
 }
 
 /// Decides whether a partial answer is the whole object or there is more.
-fn partial(answer: &Answer, most: u64) -> Result<Noted, Trouble> {
+fn partial(answer: &BufferedResponse, most: u64) -> Result<ResponseOutcome, ObjectError> {
     let range = answer.headers.get(header::CONTENT_RANGE);
     let (last, size) = range
         .and_then(|range| range.to_str().ok()?.trim().strip_prefix("bytes 0-"))
         .and_then(|range| range.split_once('/'))
         .and_then(|(last, size)| Some((last.parse::<u64>().ok()?, size.parse::<u64>().ok()?)))
-        .ok_or(Trouble::Unclear)?;
+        .ok_or(ObjectError::Unclear)?;
     if size > most {
-        return Ok(Noted::TooLarge);
+        return Ok(ResponseOutcome::TooLarge);
     }
-    let body = answer.body.as_ref().ok_or(Trouble::Unclear)?;
+    let body = answer.body.as_ref().ok_or(ObjectError::Unclear)?;
     if last.checked_add(1) != Some(size) || body.len() as u64 != size {
-        return Err(Trouble::BrokenOff);
+        return Err(ObjectError::BrokenOff);
     }
-    Ok(Noted::Object(body.clone()))
+    Ok(ResponseOutcome::Object(body.clone()))
 }
 
 /// A complete answer.
-struct Answer {
+struct BufferedResponse {
     status: StatusCode,
     headers: HeaderMap,
     /// `None` if it is longer than allowed.
     body: Option<Bytes>,
 }
 
-impl Answer {
+impl BufferedResponse {
     fn error_body(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
     }
@@ -147,7 +149,7 @@ impl Answer {
 
 /// The HTTP service that makes requests for the library.
 #[derive(Clone)]
-pub(super) struct Wire(Arc<Inner>);
+pub(super) struct ObjectHttpService(Arc<Inner>);
 
 struct Inner {
     connections: Connections<HttpRequestBody>,
@@ -155,13 +157,13 @@ struct Inner {
     timeout: Duration,
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for ObjectHttpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Wire")
+        f.write_str("ObjectHttpService")
     }
 }
 
-impl Wire {
+impl ObjectHttpService {
     pub(super) fn new(connector: Connector, timeout: Duration) -> Self {
         Self(Arc::new(Inner {
             connections: Connections::new(connector),
@@ -169,50 +171,58 @@ impl Wire {
         }))
     }
 
-    async fn answer(&self, request: HttpRequest, wanted: Wanted) -> Result<Answer, Trouble> {
+    async fn answer(
+        &self,
+        request: HttpRequest,
+        wanted: ExpectedResponse,
+    ) -> Result<BufferedResponse, ObjectError> {
         // All requests use the same credentials, and most are made only once.
-        let purpose = Purpose::server(request.uri());
+        let purpose = PoolKey::server(request.uri());
         let exchange = self
             .0
             .connections
             .ask(purpose, request, |response| whole(response, wanted));
         match tokio::time::timeout(self.0.timeout, exchange).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(ClientError::Unreachable)) => Err(Trouble::Unreachable),
-            Ok(Err(_)) => Err(Trouble::BrokenOff),
-            Err(_) => Err(Trouble::TimedOut),
+            Ok(Err(ClientError::Unreachable)) => Err(ObjectError::Unreachable),
+            Ok(Err(_)) => Err(ObjectError::BrokenOff),
+            Err(_) => Err(ObjectError::TimedOut),
         }
     }
 }
 
-impl HttpConnector for Wire {
+impl HttpConnector for ObjectHttpService {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 #[async_trait]
-impl HttpService for Wire {
+impl HttpService for ObjectHttpService {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let failed = |trouble: Trouble| HttpError::new(trouble.kind(), trouble);
+        let failed = |trouble: ObjectError| HttpError::new(trouble.kind(), trouble);
         // Every request that comes this way carries one.
-        let asked = request.extensions().get::<Asked>().cloned();
-        let asked = asked.ok_or_else(|| failed(Trouble::Unclear))?;
+        let asked = request.extensions().get::<ResponseSlot>().cloned();
+        let asked = asked.ok_or_else(|| failed(ObjectError::Unclear))?;
         let answer = match self.answer(request, asked.wanted).await {
             Ok(answer) => answer,
             Err(trouble) => {
-                asked.note(Noted::Trouble(trouble));
+                asked.note(ResponseOutcome::Trouble(trouble));
                 return Err(failed(trouble));
             }
         };
         let noted = asked.judge(&answer);
         asked.note(noted.clone());
         match noted {
-            Noted::Trouble(trouble) if answer.status.is_success() => Err(failed(trouble)),
+            ResponseOutcome::Trouble(trouble) if answer.status.is_success() => Err(failed(trouble)),
             // The library decides by the status whether to retry.
-            Noted::Trouble(_) | Noted::Missing => Ok(plain(answer.status, Bytes::new())),
-            Noted::Page(_) => Ok(plain(StatusCode::OK, Bytes::from_static(EMPTY_LIST))),
-            Noted::Object(_) | Noted::TooLarge => Ok(plain(StatusCode::NO_CONTENT, Bytes::new())),
+            ResponseOutcome::Trouble(_) | ResponseOutcome::Missing => {
+                Ok(plain(answer.status, Bytes::new()))
+            }
+            ResponseOutcome::Page(_) => Ok(plain(StatusCode::OK, Bytes::from_static(EMPTY_LIST))),
+            ResponseOutcome::Object(_) | ResponseOutcome::TooLarge => {
+                Ok(plain(StatusCode::NO_CONTENT, Bytes::new()))
+            }
         }
     }
 }
@@ -228,15 +238,18 @@ fn plain(status: StatusCode, body: Bytes) -> HttpResponse {
 }
 
 /// Reads an answer to its end, unless it is too long.
-async fn whole(response: Response<Incoming>, wanted: Wanted) -> Result<Answer, Trouble> {
+async fn whole(
+    response: Response<Incoming>,
+    wanted: ExpectedResponse,
+) -> Result<BufferedResponse, ObjectError> {
     let (parts, body) = response.into_parts();
     let most = match wanted {
         _ if !parts.status.is_success() => MAX_ERROR_BYTES,
-        Wanted::Page => MAX_PAGE_BYTES,
+        ExpectedResponse::Page => MAX_PAGE_BYTES,
         // One more byte was requested, to see whether there is more.
-        Wanted::Object(most) => most.saturating_add(1),
+        ExpectedResponse::Object(most) => most.saturating_add(1),
     };
-    Ok(Answer {
+    Ok(BufferedResponse {
         status: parts.status,
         headers: parts.headers,
         body: read(body, most).await?,
@@ -244,7 +257,7 @@ async fn whole(response: Response<Incoming>, wanted: Wanted) -> Result<Answer, T
 }
 
 /// Returns `None` if there are more than `most` bytes.
-async fn read(mut body: Incoming, most: u64) -> Result<Option<Bytes>, Trouble> {
+async fn read(mut body: Incoming, most: u64) -> Result<Option<Bytes>, ObjectError> {
     let announced = body.size_hint().exact();
     if announced.is_some_and(|bytes| bytes > most) {
         return Ok(None);
@@ -253,7 +266,7 @@ async fn read(mut body: Incoming, most: u64) -> Result<Option<Bytes>, Trouble> {
     let mut bytes = BytesMut::with_capacity(announced.unwrap_or_default());
     while let Some(frame) = body.frame().await {
         // An answer that ends before its announced length is an error here.
-        let Ok(data) = frame.map_err(|_| Trouble::BrokenOff)?.into_data() else {
+        let Ok(data) = frame.map_err(|_| ObjectError::BrokenOff)?.into_data() else {
             continue;
         };
         if (bytes.len() + data.len()) as u64 > most {

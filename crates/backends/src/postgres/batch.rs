@@ -7,7 +7,7 @@ use sectile_library::{Change, IndexedNotebook};
 use sectile_retrieval::Record;
 use tokio_postgres::types::ToSql;
 
-use super::{failure::Failure, rows, search, terms::Changes};
+use super::{failure::PostgresFailure, rows, search, terms::TermChanges};
 
 /// The number of batches whose lists are written together. A word has one row in each group, so larger groups make fewer
 /// rows; but an edit rewrites the lists of a frequent word, and until they are written they take some 2 kB a chunk.
@@ -29,7 +29,7 @@ pub(super) struct Batch {
     /// The number of words in the added chunks.
     pub(super) words: [i64; 3],
     /// The lists of these chunks and of those from earlier batches.
-    pub(super) lists: Option<FlatLists>,
+    pub(super) lists: Option<FlatPostings>,
 }
 
 impl Batch {
@@ -39,46 +39,46 @@ impl Batch {
     }
 
     /// Renumbers the chunks, which are numbered from 0, to start at `first`, the first free number.
-    pub(super) fn number_from(&mut self, first: i32) -> Result<(), Failure> {
+    pub(super) fn number_from(&mut self, first: i32) -> Result<(), PostgresFailure> {
         let listed = self.lists.iter_mut().flat_map(|lists| &mut lists.chunks);
         for number in self.chunks.id.iter_mut().chain(listed) {
             *number = number
                 .checked_add(first)
-                .ok_or_else(|| Failure::other(TOO_MANY))?;
+                .ok_or_else(|| PostgresFailure::other(TOO_MANY))?;
         }
         Ok(())
     }
 }
 
 /// Collects changes into batches.
-pub(super) struct Preparing {
+pub(super) struct BatchBuilder {
     /// The number of chunks, or notebooks, in a batch.
     size: usize,
     batch: Batch,
-    lists: Lists,
+    lists: Postings,
     /// Notebooks with chunks whose lists have not been written yet.
     notebooks: HashSet<String>,
     /// The number of chunks so far, and of those whose lists have been written.
     chunks: usize,
     listed: usize,
-    terms: Changes,
+    terms: TermChanges,
 }
 
-impl Preparing {
+impl BatchBuilder {
     pub(super) fn new(size: usize) -> Self {
         Self {
             size: size.max(1),
             batch: Batch::default(),
-            lists: Lists::default(),
+            lists: Postings::default(),
             notebooks: HashSet::new(),
             chunks: 0,
             listed: 0,
-            terms: Changes::default(),
+            terms: TermChanges::default(),
         }
     }
 
     /// Adds a change. A returned batch must be written before anything that comes later.
-    pub(super) fn push(&mut self, change: Change) -> Result<Option<Batch>, Failure> {
+    pub(super) fn push(&mut self, change: Change) -> Result<Option<Batch>, PostgresFailure> {
         let is_twice = self.notebooks.contains(path_of(&change));
         let is_full = self.batch.chunks.id.len().max(self.batch.changes()) >= self.size;
         let before = (is_twice || is_full).then(|| self.take(is_twice));
@@ -101,12 +101,17 @@ impl Preparing {
     }
 
     /// Returns the last batch, and the change of the word counts by everything added.
-    pub(super) fn finish(mut self) -> (Batch, Changes) {
+    pub(super) fn finish(mut self) -> (Batch, TermChanges) {
         (self.take(true), self.terms)
     }
 
-    fn add(&mut self, number: i32, entry: &IndexedNotebook, record: Record) -> Result<(), Failure> {
-        let id = i32::try_from(self.chunks).map_err(|_| Failure::other(TOO_MANY))?;
+    fn add(
+        &mut self,
+        number: i32,
+        entry: &IndexedNotebook,
+        record: Record,
+    ) -> Result<(), PostgresFailure> {
+        let id = i32::try_from(self.chunks).map_err(|_| PostgresFailure::other(TOO_MANY))?;
         self.chunks += 1;
         let words = &record.words;
         self.terms
@@ -210,14 +215,14 @@ impl ChunkColumns {
 
 /// The entries of the lists: hash, chunk, and approximate weight.
 #[derive(Default)]
-struct Lists(Vec<(i64, i32, i16)>);
+struct Postings(Vec<(i64, i32, i16)>);
 
-impl Lists {
-    fn flat(&mut self) -> FlatLists {
+impl Postings {
+    fn flat(&mut self) -> FlatPostings {
         // A stable sort: if two words of a chunk have the same hash, the first one counts.
         self.0.sort_by_key(|(hash, chunk, _)| (*hash, *chunk));
         self.0.dedup_by_key(|(hash, chunk, _)| (*hash, *chunk));
-        let mut flat = FlatLists::default();
+        let mut flat = FlatPostings::default();
         let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
         for list in self.0.chunk_by(|one, next| one.0 == next.0) {
             flat.hashes.push(list[0].0);
@@ -233,7 +238,7 @@ impl Lists {
 
 /// Lists, concatenated. Positions start at 1.
 #[derive(Default)]
-pub(super) struct FlatLists {
+pub(super) struct FlatPostings {
     hashes: Vec<i64>,
     first: Vec<i32>,
     last: Vec<i32>,
@@ -241,7 +246,7 @@ pub(super) struct FlatLists {
     weights: Vec<i16>,
 }
 
-impl FlatLists {
+impl FlatPostings {
     pub(super) fn parameters<'a>(
         &'a self,
         collection: &'a i64,

@@ -8,14 +8,14 @@ use tokio_postgres::error::SqlState;
 
 /// An error of the database, and how it can be handled.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct PostgresFailure {
     pub(super) error: StorageError,
-    pub(super) kind: Kind,
+    pub(super) kind: PostgresFailureKind,
 }
 
 /// The ways in which a failure can be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PostgresFailureKind {
     /// The connection is lost. Another one may work.
     Broken,
     /// A table or column is missing.
@@ -24,14 +24,14 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Failure {
-    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+impl PostgresFailure {
+    pub(super) fn new(kind: PostgresFailureKind, message: impl Into<String>) -> Self {
         let error = StorageError::failed(message);
         Self { error, kind }
     }
 
     pub(super) fn other(message: impl Into<String>) -> Self {
-        Self::new(Kind::Other, message)
+        Self::new(PostgresFailureKind::Other, message)
     }
 
     /// An index that this program cannot use.
@@ -41,14 +41,14 @@ impl Failure {
     }
 }
 
-impl From<StorageError> for Failure {
+impl From<StorageError> for PostgresFailure {
     fn from(error: StorageError) -> Self {
-        let kind = Kind::Other;
+        let kind = PostgresFailureKind::Other;
         Self { error, kind }
     }
 }
 
-impl From<PoolError> for Failure {
+impl From<PoolError> for PostgresFailure {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => Self::from(error),
@@ -63,13 +63,13 @@ impl From<PoolError> for Failure {
     }
 }
 
-impl From<tokio_postgres::Error> for Failure {
+impl From<tokio_postgres::Error> for PostgresFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         if let Some(code) = error.code() {
             return of_code(code);
         }
         if error.is_closed() {
-            return Self::new(Kind::Broken, BROKEN);
+            return Self::new(PostgresFailureKind::Broken, BROKEN);
         }
         let io = error
             .source()
@@ -79,7 +79,7 @@ impl From<tokio_postgres::Error> for Failure {
             // TLS errors surface as read errors.
             Some(io) if io.kind() == io::ErrorKind::InvalidData => Self::other(ENCRYPTION),
             Some(_) if is_connecting => Self::other(UNREACHABLE),
-            Some(_) => Self::new(Kind::Broken, BROKEN),
+            Some(_) => Self::new(PostgresFailureKind::Broken, BROKEN),
             None if is_connecting => Self::other(UNREACHABLE),
             None if error.to_string().contains("TLS") => Self::other(ENCRYPTION),
             None if error.to_string().contains("configuration") => Self::other(
@@ -98,12 +98,12 @@ const ENCRYPTION: &str = "No encrypted connection to PostgreSQL could be made. C
 const OTHER_RULES: &str = "The index in PostgreSQL was built with another model or other rules. \
     Run `sectile notebook index --to postgres` to rebuild it.";
 
-fn of_code(code: &SqlState) -> Failure {
+fn of_code(code: &SqlState) -> PostgresFailure {
     let kind = match code.code() {
-        "42P01" | "42703" | "42883" | "42704" | "3F000" => Kind::Schema,
-        "57P01" | "57P02" | "57P03" | "57P05" => Kind::Broken,
-        code if code.starts_with("08") => Kind::Broken,
-        _ => Kind::Other,
+        "42P01" | "42703" | "42883" | "42704" | "3F000" => PostgresFailureKind::Schema,
+        "57P01" | "57P02" | "57P03" | "57P05" => PostgresFailureKind::Broken,
+        code if code.starts_with("08") => PostgresFailureKind::Broken,
+        _ => PostgresFailureKind::Other,
     };
     let message = match code.code() {
         "28P01" | "28000" => {
@@ -126,17 +126,17 @@ fn of_code(code: &SqlState) -> Failure {
             "PostgreSQL accepts no more connections. Try again in a moment, or allow fewer here."
         }
         "25006" => "This PostgreSQL server is read-only. Index with the writable one.",
-        "22000" => return Failure::other_rules(),
+        "22000" => return PostgresFailure::other_rules(),
         code if code.starts_with("08") => BROKEN,
         code if code.starts_with("53") => {
             "PostgreSQL does not have enough memory or disk space. Try again later."
         }
         code => {
             let message = format!("PostgreSQL refused the request (code {code}).");
-            return Failure::new(kind, message);
+            return PostgresFailure::new(kind, message);
         }
     };
-    Failure::new(kind, message)
+    PostgresFailure::new(kind, message)
 }
 
 /// The message for the second of two concurrent writers.

@@ -3,7 +3,7 @@
 //! A graph is built after the changes are committed, in a transaction of its own: until then, all vectors are compared.
 //! Building one blocks other writers, but no readers.
 
-use super::{failure::Failure, rows::Collection, session::Session, terms::fnv, update};
+use super::{failure::PostgresFailure, rows::CollectionRow, session::Session, terms::fnv, update};
 
 const STATE: &str = "UPDATE sectile.collection SET has_graph = $2 WHERE id = $1";
 const KNOWN: &str = "SELECT indexname::text FROM pg_indexes
@@ -11,7 +11,11 @@ const KNOWN: &str = "SELECT indexname::text FROM pg_indexes
 
 /// Creates or drops the graph of a collection according to its size: `size` is the number of chunks from which there is
 /// one. Returns whether there is one now.
-pub(super) async fn adjust(session: Session, name: &str, size: u64) -> Result<bool, Failure> {
+pub(super) async fn adjust(
+    session: Session,
+    name: &str,
+    size: u64,
+) -> Result<bool, PostgresFailure> {
     let found = update::begin(&session, name).await?;
     let wanted = found
         .as_ref()
@@ -55,6 +59,6 @@ pub(super) async fn adjust(session: Session, name: &str, size: u64) -> Result<bo
     Ok(has_graph)
 }
 
-fn is_wanted(collection: &Collection, size: u64) -> bool {
+fn is_wanted(collection: &CollectionRow, size: u64) -> bool {
     u64::try_from(collection.chunks).unwrap_or_default() >= size
 }

@@ -1,11 +1,11 @@
 //! Conversion between the rows of the tables and their types.
 
-use sectile_library::{IndexedNotebook, Located, SharedState};
+use sectile_library::{BackendState, IndexedNotebook, LocatedChunk};
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{Candidate, Chunk};
 use tokio_postgres::Row;
 
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 
 /// The columns that [`located`] reads.
 pub(super) const LOCATED: &str =
@@ -15,31 +15,31 @@ pub(super) const LOCATED: &str =
 pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.words, c.square";
 
 /// The failure for a row that this program did not write.
-fn damaged() -> Failure {
-    Failure::other(
+fn damaged() -> PostgresFailure {
+    PostgresFailure::other(
         "The index in PostgreSQL is damaged. Run `sectile notebook index --to postgres` to rebuild it.",
     )
 }
 
 /// Converts a number that cannot be negative.
-fn whole<T: TryFrom<i64>>(number: i64) -> Result<T, Failure> {
+fn whole<T: TryFrom<i64>>(number: i64) -> Result<T, PostgresFailure> {
     T::try_from(number).map_err(|_| damaged())
 }
 
-fn digest(bytes: &[u8]) -> Result<Digest, Failure> {
+fn digest(bytes: &[u8]) -> Result<Digest, PostgresFailure> {
     bytes
         .try_into()
         .map(Digest::from_bytes)
         .map_err(|_| damaged())
 }
 
-fn note_path(path: &str) -> Result<NotePath, Failure> {
+fn note_path(path: &str) -> Result<NotePath, PostgresFailure> {
     NotePath::parse_vault(path).map_err(|_| damaged())
 }
 
 /// The row of a collection.
 #[derive(Clone, Debug)]
-pub(super) struct Collection {
+pub(super) struct CollectionRow {
     pub(super) id: i64,
     pub(super) rules: String,
     pub(super) as_of: i64,
@@ -53,9 +53,9 @@ pub(super) struct Collection {
     pub(super) has_graph: bool,
 }
 
-impl Collection {
+impl CollectionRow {
     /// Reads a row in which either all columns or none are set.
-    pub(super) fn of(row: &Row) -> Result<Option<Self>, Failure> {
+    pub(super) fn of(row: &Row) -> Result<Option<Self>, PostgresFailure> {
         let Some(id) = row.try_get::<_, Option<i64>>("id")? else {
             return Ok(None);
         };
@@ -77,8 +77,8 @@ impl Collection {
         }))
     }
 
-    pub(super) fn state(&self) -> Result<SharedState, Failure> {
-        Ok(SharedState {
+    pub(super) fn state(&self) -> Result<BackendState, PostgresFailure> {
+        Ok(BackendState {
             as_of: self.as_of,
             notebooks: whole(self.notebooks)?,
             chunks: whole(self.chunks)?,
@@ -87,16 +87,16 @@ impl Collection {
     }
 
     /// Returns [`Self::words`] in the type that a search takes.
-    pub(super) fn all_words(&self) -> Result<[u64; 3], Failure> {
+    pub(super) fn all_words(&self) -> Result<[u64; 3], PostgresFailure> {
         let [heading, trail, body] = self.words;
         Ok([whole(heading)?, whole(trail)?, whole(body)?])
     }
 }
 
 /// Reads a chunk and its location.
-pub(super) fn located(row: &Row) -> Result<Located, Failure> {
+pub(super) fn located(row: &Row) -> Result<LocatedChunk, PostgresFailure> {
     let number = |column: &str| row.try_get::<_, i64>(column);
-    Ok(Located {
+    Ok(LocatedChunk {
         notebook: note_path(row.try_get("path")?)?,
         notebook_digest: digest(row.try_get("notebook_digest")?)?,
         chunk: Chunk {
@@ -109,9 +109,10 @@ pub(super) fn located(row: &Row) -> Result<Located, Failure> {
 }
 
 /// Reads the numbers of words of a chunk.
-pub(super) fn lengths(row: &Row) -> Result<[u32; 3], Failure> {
-    let number =
-        |column: &str| -> Result<u32, Failure> { whole(i64::from(row.try_get::<_, i32>(column)?)) };
+pub(super) fn lengths(row: &Row) -> Result<[u32; 3], PostgresFailure> {
+    let number = |column: &str| -> Result<u32, PostgresFailure> {
+        whole(i64::from(row.try_get::<_, i32>(column)?))
+    };
     Ok([
         number("heading_words")?,
         number("trail_words")?,
@@ -120,7 +121,7 @@ pub(super) fn lengths(row: &Row) -> Result<[u32; 3], Failure> {
 }
 
 /// Reads a chunk in the form that the search takes.
-pub(super) fn candidate(row: &Row) -> Result<Candidate, Failure> {
+pub(super) fn candidate(row: &Row) -> Result<Candidate, PostgresFailure> {
     // A sum of integers small enough to be exact.
     let product: f64 = row.try_get("product")?;
     Ok(Candidate {
@@ -132,7 +133,7 @@ pub(super) fn candidate(row: &Row) -> Result<Candidate, Failure> {
 }
 
 /// Reads a notebook.
-pub(super) fn notebook(row: &Row) -> Result<IndexedNotebook, Failure> {
+pub(super) fn notebook(row: &Row) -> Result<IndexedNotebook, PostgresFailure> {
     let stamp: &[u8] = row.try_get("stamp")?;
     let (parts, rest) = stamp.as_chunks::<8>();
     let parts: [[u8; 8]; 4] = parts.try_into().map_err(|_| damaged())?;

@@ -1,7 +1,7 @@
 //! The versions of the schema, and the migrations between them.
 
 use super::{
-    failure::{Failure, Kind},
+    failure::{PostgresFailure, PostgresFailureKind},
     session::Session,
 };
 
@@ -32,18 +32,18 @@ pub(super) fn newest() -> i32 {
 }
 
 /// Checks that this program can use a version of the schema.
-pub(super) fn check(version: Option<i32>) -> Result<(), Failure> {
+pub(super) fn check(version: Option<i32>) -> Result<(), PostgresFailure> {
     match version {
-        None => Err(Failure::other(MISSING)),
-        Some(version) if version < newest() => Err(Failure::other(OLDER)),
-        Some(version) if version > newest() => Err(Failure::other(NEWER)),
+        None => Err(PostgresFailure::other(MISSING)),
+        Some(version) if version < newest() => Err(PostgresFailure::other(OLDER)),
+        Some(version) if version > newest() => Err(PostgresFailure::other(NEWER)),
         Some(_) => Ok(()),
     }
 }
 
 /// Returns a better explanation of a failure that the schema may have caused.
-pub(super) async fn explained(session: &Session, failure: Failure) -> Failure {
-    if failure.kind != Kind::Schema {
+pub(super) async fn explained(session: &Session, failure: PostgresFailure) -> PostgresFailure {
+    if failure.kind != PostgresFailureKind::Schema {
         return failure;
     }
     let version = async {
@@ -57,7 +57,7 @@ pub(super) async fn explained(session: &Session, failure: Failure) -> Failure {
 }
 
 /// Returns the version of the schema in the database.
-async fn version(session: &Session) -> Result<Option<i32>, Failure> {
+async fn version(session: &Session) -> Result<Option<i32>, PostgresFailure> {
     let client = session.client()?;
     let exists = "SELECT to_regclass('sectile.migration') IS NOT NULL";
     if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
@@ -70,7 +70,7 @@ async fn version(session: &Session) -> Result<Option<i32>, Failure> {
 }
 
 /// Migrates the schema to its newest version, or leaves everything unchanged.
-pub(super) async fn prepare(session: Session) -> Result<(), Failure> {
+pub(super) async fn prepare(session: Session) -> Result<(), PostgresFailure> {
     let client = session.client()?;
     client
         .batch_execute("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
@@ -89,7 +89,7 @@ pub(super) async fn prepare(session: Session) -> Result<(), Failure> {
         made.map_err(|error| privileged(error, NO_RIGHT))?;
     }
     let from = match version(&session).await? {
-        Some(version) if version > newest() => return Err(Failure::other(NEWER)),
+        Some(version) if version > newest() => return Err(PostgresFailure::other(NEWER)),
         Some(version) => usize::try_from(version).unwrap_or_default(),
         None => {
             let table = "CREATE TABLE IF NOT EXISTS sectile.migration (
@@ -112,7 +112,7 @@ pub(super) async fn prepare(session: Session) -> Result<(), Failure> {
     session.done().await
 }
 
-async fn extension(session: &Session) -> Result<(), Failure> {
+async fn extension(session: &Session) -> Result<(), PostgresFailure> {
     let client = session.client()?;
     let there = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')";
     if !client.query_one(there, &[]).await?.try_get::<_, bool>(0)? {
@@ -120,20 +120,20 @@ async fn extension(session: &Session) -> Result<(), Failure> {
             .batch_execute("CREATE EXTENSION IF NOT EXISTS vector")
             .await;
         made.map_err(|error| match error.code() {
-            Some(_) => Failure::other(NO_EXTENSION),
-            None => Failure::from(error),
+            Some(_) => PostgresFailure::other(NO_EXTENSION),
+            None => PostgresFailure::from(error),
         })?;
     }
     let usable = "SELECT to_regtype('halfvec') IS NOT NULL";
     match client.query_one(usable, &[]).await?.try_get(0)? {
         true => Ok(()),
-        false => Err(Failure::other(OLD_EXTENSION)),
+        false => Err(PostgresFailure::other(OLD_EXTENSION)),
     }
 }
 
-fn privileged(error: tokio_postgres::Error, message: &str) -> Failure {
+fn privileged(error: tokio_postgres::Error, message: &str) -> PostgresFailure {
     match error.code().map(|code| code.code()) {
-        Some("42501") => Failure::other(message),
-        _ => Failure::from(error),
+        Some("42501") => PostgresFailure::other(message),
+        _ => PostgresFailure::from(error),
     }
 }

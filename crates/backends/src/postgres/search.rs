@@ -4,16 +4,16 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use pgvector::HalfVector;
-use sectile_library::{Located, LocatedHit, LocatedHits, SharedState};
+use sectile_library::{BackendState, LocatedChunk, LocatedHit, LocatedHits};
 use sectile_retrieval::{
     Candidate, Lookup, MOST_CORRECTED, Query, Statistics, Vector, Vocabulary, search_candidates,
 };
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    Rules,
-    failure::Failure,
-    rows::{self, Collection, LOCATED, WORDS},
+    PostgresTuning,
+    failure::PostgresFailure,
+    rows::{self, CollectionRow, LOCATED, WORDS},
     schema,
     session::Session,
     terms::{hash, key},
@@ -43,12 +43,12 @@ const VOCABULARY: &str = "SELECT term, chunks FROM sectile.term
     WHERE collection = $1 AND kind = 't' ORDER BY term";
 
 /// The counts of the words of a question, from the tables.
-struct Counts {
+struct LookupKeys {
     terms: Vec<Vec<u8>>,
     stems: Vec<Vec<u8>>,
 }
 
-impl Counts {
+impl LookupKeys {
     fn of(lookup: &Lookup) -> Self {
         let keys = |words: &[String]| words.iter().map(|word| key(word)).collect();
         Self {
@@ -59,20 +59,20 @@ impl Counts {
 }
 
 /// A read-only transaction, and the collection that it reads.
-pub(super) struct Reading {
+pub(super) struct ReadTransaction {
     session: Session,
-    pub(super) collection: Collection,
+    pub(super) collection: CollectionRow,
 }
 
-impl Reading {
+impl ReadTransaction {
     /// Begins a transaction and counts the words of a question in one round trip. Returns `None` if there is no such
     /// collection.
     async fn begin(
         session: Session,
         name: &str,
-        rules: &Rules,
-        counts: Option<&Counts>,
-    ) -> Result<Option<(Self, Vec<Row>)>, Failure> {
+        rules: &PostgresTuning,
+        counts: Option<&LookupKeys>,
+    ) -> Result<Option<(Self, Vec<Row>)>, PostgresFailure> {
         let begun = begin(&session, name, rules, counts).await;
         let (collection, counted) = match begun {
             Ok(begun) => begun,
@@ -84,7 +84,7 @@ impl Reading {
         };
         if collection.rules != rules.records {
             session.done().await?;
-            return Err(Failure::other_rules());
+            return Err(PostgresFailure::other_rules());
         }
         let reading = Self {
             session,
@@ -97,8 +97,8 @@ impl Reading {
     pub(super) async fn new(
         session: Session,
         name: &str,
-        rules: &Rules,
-    ) -> Result<Option<Self>, Failure> {
+        rules: &PostgresTuning,
+    ) -> Result<Option<Self>, PostgresFailure> {
         let begun = Self::begin(session, name, rules, None).await?;
         Ok(begun.map(|(reading, _)| reading))
     }
@@ -108,7 +108,7 @@ impl Reading {
         self,
         statement: &str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, PostgresFailure> {
         let client = self.session.client()?;
         let statement = client.prepare_cached(statement).await?;
         let (rows, ended) = tokio::join!(
@@ -123,7 +123,7 @@ impl Reading {
     }
 
     /// Ends the transaction.
-    pub(super) async fn done(self) -> Result<(), Failure> {
+    pub(super) async fn done(self) -> Result<(), PostgresFailure> {
         self.session.done().await
     }
 }
@@ -131,9 +131,9 @@ impl Reading {
 async fn begin(
     session: &Session,
     name: &str,
-    rules: &Rules,
-    counts: Option<&Counts>,
-) -> Result<(Option<Collection>, Vec<Row>), Failure> {
+    rules: &PostgresTuning,
+    counts: Option<&LookupKeys>,
+) -> Result<(Option<CollectionRow>, Vec<Row>), PostgresFailure> {
     let client = session.client()?;
     let (set, head) = tokio::try_join!(client.prepare_cached(NAME), client.prepare_cached(HEAD))?;
     let count = client.prepare_cached(COUNTS).await?;
@@ -167,11 +167,11 @@ async fn begin(
     set?;
     let head = head?;
     schema::check(head.try_get("version")?)?;
-    Ok((Collection::of(&head)?, counted?))
+    Ok((CollectionRow::of(&head)?, counted?))
 }
 
 /// A question to the database.
-pub(super) struct Asked<'a> {
+pub(super) struct SearchRequest<'a> {
     pub(super) collection: &'a str,
     pub(super) query: &'a Query,
     pub(super) vector: Option<Vector>,
@@ -181,22 +181,22 @@ pub(super) struct Asked<'a> {
 }
 
 /// The database's part of a search.
-pub(super) struct Offered {
+pub(super) struct SearchResponse {
     /// The candidate chunks.
     pub(super) rows: Vec<Row>,
     statistics: Statistics,
-    state: SharedState,
+    state: BackendState,
 }
 
 /// Runs all queries that a search needs. Returns `None` if there is no such collection.
 pub(super) async fn offered(
     session: Session,
-    asked: &Asked<'_>,
-    rules: &Rules,
+    asked: &SearchRequest<'_>,
+    rules: &PostgresTuning,
     vocabularies: &Vocabularies,
-) -> Result<Option<Offered>, Failure> {
-    let counts = Counts::of(&asked.query.lookup());
-    let begun = Reading::begin(session, asked.collection, rules, Some(&counts)).await?;
+) -> Result<Option<SearchResponse>, PostgresFailure> {
+    let counts = LookupKeys::of(&asked.query.lookup());
+    let begun = ReadTransaction::begin(session, asked.collection, rules, Some(&counts)).await?;
     let Some((reading, counted)) = begun else {
         return Ok(None);
     };
@@ -220,7 +220,7 @@ pub(super) async fn offered(
         count_nearest(&reading.session, asked.collection, &mut statistics).await?;
     }
     let rows = candidates(reading, asked, &statistics, rules).await?;
-    Ok(Some(Offered {
+    Ok(Some(SearchResponse {
         rows,
         statistics,
         state,
@@ -230,12 +230,12 @@ pub(super) async fn offered(
 /// Returns the best chunks, or `None` if there is no such collection.
 pub(super) async fn search(
     session: Session,
-    asked: &Asked<'_>,
-    rules: &Rules,
+    asked: &SearchRequest<'_>,
+    rules: &PostgresTuning,
     vocabularies: &Vocabularies,
-) -> Result<Option<LocatedHits>, Failure> {
+) -> Result<Option<LocatedHits>, PostgresFailure> {
     let offered = offered(session, asked, rules, vocabularies).await?;
-    let Some(Offered {
+    let Some(SearchResponse {
         rows,
         statistics,
         state,
@@ -247,7 +247,7 @@ pub(super) async fn search(
     let meaning = asked.vector.as_deref();
     let meaning = meaning.map(|vector| (vector, asked.weight));
     let found = search_candidates(&candidates, &statistics, asked.query, meaning, asked.most);
-    let located = |number: usize| -> Result<Option<Located>, Failure> {
+    let located = |number: usize| -> Result<Option<LocatedChunk>, PostgresFailure> {
         rows.get(number).map(rows::located).transpose()
     };
     let mut hits = Vec::with_capacity(found.hits.len());
@@ -271,9 +271,9 @@ pub(super) async fn search(
     }))
 }
 
-fn add_counts(statistics: &mut Statistics, counted: &[Row]) -> Result<(), Failure> {
+fn add_counts(statistics: &mut Statistics, counted: &[Row]) -> Result<(), PostgresFailure> {
     // A shortened key is not text, and no word of a question is that long.
-    let text = |row: &Row, column: &str| -> Result<Option<String>, Failure> {
+    let text = |row: &Row, column: &str| -> Result<Option<String>, PostgresFailure> {
         let bytes: Option<&[u8]> = row.try_get(column)?;
         Ok(bytes.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
     };
@@ -305,12 +305,12 @@ async fn count_nearest(
     session: &Session,
     collection: &str,
     statistics: &mut Statistics,
-) -> Result<(), Failure> {
+) -> Result<(), PostgresFailure> {
     let lookup = Lookup {
         terms: statistics.nearest.values().flatten().cloned().collect(),
         stems: Vec::new(),
     };
-    let counts = Counts::of(&lookup);
+    let counts = LookupKeys::of(&lookup);
     let client = session.client()?;
     let statement = client.prepare_cached(COUNTS).await?;
     let rows = client
@@ -321,11 +321,11 @@ async fn count_nearest(
 
 /// Returns the candidate chunks, in the order of equally good hits.
 async fn candidates(
-    reading: Reading,
-    asked: &Asked<'_>,
+    reading: ReadTransaction,
+    asked: &SearchRequest<'_>,
     statistics: &Statistics,
-    rules: &Rules,
-) -> Result<Vec<Row>, Failure> {
+    rules: &PostgresTuning,
+) -> Result<Vec<Row>, PostgresFailure> {
     let most = i64::try_from(rules.candidates).unwrap_or(i64::MAX);
     let collection = reading.collection.id;
     let is_complete = reading.collection.chunks <= most;
@@ -430,18 +430,18 @@ pub(super) fn half(vector: &[i8]) -> HalfVector {
 
 /// The cached vocabularies, most recently used last.
 #[derive(Default)]
-pub(super) struct Vocabularies(Mutex<Vec<Kept>>);
+pub(super) struct Vocabularies(Mutex<Vec<CachedVocabulary>>);
 
 /// The vocabulary of a collection at one revision.
-struct Kept {
+struct CachedVocabulary {
     collection: i64,
     revision: i64,
     vocabulary: Arc<Vocabulary>,
 }
 
 impl Vocabularies {
-    async fn of(&self, reading: &Reading) -> Result<Arc<Vocabulary>, Failure> {
-        let Collection { id, revision, .. } = reading.collection;
+    async fn of(&self, reading: &ReadTransaction) -> Result<Arc<Vocabulary>, PostgresFailure> {
+        let CollectionRow { id, revision, .. } = reading.collection;
         if let Some(known) = self.known(id, revision) {
             return Ok(known);
         }
@@ -459,7 +459,7 @@ impl Vocabularies {
         if kept.len() == VOCABULARIES {
             kept.remove(0);
         }
-        kept.push(Kept {
+        kept.push(CachedVocabulary {
             collection: id,
             revision,
             vocabulary: Arc::clone(&vocabulary),

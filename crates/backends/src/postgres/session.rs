@@ -8,7 +8,7 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_postgres::{CancelToken, Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use crate::PostgresSettings;
 
 /// The idle time after which TCP checks whether the server is still there.
@@ -50,7 +50,7 @@ impl Sessions {
         })?;
         let tls = MakeRustlsConnect::new(tls);
         let recycling_method = RecyclingMethod::Fast;
-        let dial = Dial { tls: tls.clone() };
+        let dial = Dialer { tls: tls.clone() };
         let manager = Manager::from_connect(config, dial, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager)
             .max_size(settings.max_connections.max(1))
@@ -64,7 +64,7 @@ impl Sessions {
     }
 
     /// Takes a connection for exclusive use.
-    pub(super) async fn take(&self) -> Result<Session, Failure> {
+    pub(super) async fn take(&self) -> Result<Session, PostgresFailure> {
         let client = self.pool.get().await?;
         Ok(Session {
             cancel: client.cancel_token(),
@@ -81,14 +81,14 @@ impl Sessions {
 }
 
 /// Opens connections. The library's own way would log what the server said.
-struct Dial {
+struct Dialer {
     tls: MakeRustlsConnect,
 }
 
-type Opened = Result<(Client, JoinHandle<()>), Error>;
+type ConnectResult = Result<(Client, JoinHandle<()>), Error>;
 
-impl Connect for Dial {
-    fn connect(&self, to: &Config) -> Pin<Box<dyn Future<Output = Opened> + Send + '_>> {
+impl Connect for Dialer {
+    fn connect(&self, to: &Config) -> Pin<Box<dyn Future<Output = ConnectResult> + Send + '_>> {
         let (to, tls) = (to.clone(), self.tls.clone());
         Box::pin(async move {
             let (client, connection) = to.connect(tls).await?;
@@ -112,7 +112,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Commits the open transaction, and returns the connection to the pool.
-    pub(super) async fn done(mut self) -> Result<(), Failure> {
+    pub(super) async fn done(mut self) -> Result<(), PostgresFailure> {
         self.client()?.batch_execute("COMMIT").await?;
         self.client = None;
         Ok(())
@@ -124,10 +124,10 @@ impl Session {
     }
 
     /// Returns the connection.
-    pub(super) fn client(&self) -> Result<&Object, Failure> {
+    pub(super) fn client(&self) -> Result<&Object, PostgresFailure> {
         self.client
             .as_ref()
-            .ok_or_else(|| Failure::other("The connections to PostgreSQL are closed."))
+            .ok_or_else(|| PostgresFailure::other("The connections to PostgreSQL are closed."))
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn fnv(kind: u8, text: &str) -> i64 {
 
 /// Changes of the word counts.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct TermChanges {
     lexicon: Lexicon,
     /// Indexed by the number of the word, and of the stem.
     terms: Vec<Change>,
@@ -52,7 +52,7 @@ struct Change {
     words: i64,
 }
 
-impl Changes {
+impl TermChanges {
     /// Counts a chunk that was added (`by` 1) or removed (`by` -1), and returns what it is listed under: hashes with
     /// approximate weights.
     pub(super) fn count(
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     /// Counts a chunk, and returns what it is listed under.
-    fn count(changes: &mut Changes, body: &str, by: i64) -> Vec<(i64, i16)> {
+    fn count(changes: &mut TermChanges, body: &str, by: i64) -> Vec<(i64, i16)> {
         let passage = Passage {
             body,
             ..Passage::default()
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn lists_are_found_by_what_questions_ask_for() {
-        let listed = count(&mut Changes::default(), "runs", 1);
+        let listed = count(&mut TermChanges::default(), "runs", 1);
         let hashes: Vec<i64> = listed.iter().map(|(hash, _)| *hash).collect();
         let expected = [Clue::Term("runs".to_owned()), Clue::Stem("run".to_owned())];
         assert_eq!(hashes, expected.map(|clue| hash(&clue)));
@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn what_comes_and_goes_changes_nothing() {
-        let mut changes = Changes::default();
+        let mut changes = TermChanges::default();
         let came = count(&mut changes, "Cats run and run.", 1);
         assert_eq!(count(&mut changes, "Cats run and run.", -1), came);
         assert_eq!(changes.rows(), []);
         count(&mut changes, "Dogs run.", 1);
-        let mut gone = Changes::default();
+        let mut gone = TermChanges::default();
         count(&mut gone, "Cats bark.", -1);
         count(&mut gone, "Dogs run.", -1);
         count(&mut gone, "Cats bark.", 1);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn words_are_counted_once_a_chunk() {
-        let mut changes = Changes::default();
+        let mut changes = TermChanges::default();
         count(&mut changes, "run runs run", 1);
         count(&mut changes, "running MaxDoc", 1);
         let rows = changes.rows();

@@ -2,16 +2,16 @@
 //!
 //! Rows are sent as arrays rather than by COPY, which PostgreSQL refuses for tables with row-level security.
 
-use sectile_library::{IndexedNotebook, SharedState};
+use sectile_library::{BackendState, IndexedNotebook};
 
 use super::{
-    Rules,
+    PostgresTuning,
     batch::{Batch, TOO_MANY},
-    failure::{Failure, SOMEBODY_ELSE},
-    rows::{self, Collection},
+    failure::{PostgresFailure, SOMEBODY_ELSE},
+    rows::{self, CollectionRow},
     schema,
     session::Session,
-    terms::{Changes, TermRow, fnv},
+    terms::{TermChanges, TermRow, fnv},
 };
 
 /// The number of term rows written at a time.
@@ -75,7 +75,10 @@ const CLEARED: [&str; 5] = [
 ];
 
 /// Begins a transaction that locks a collection for writing, and returns its current row.
-pub(super) async fn begin(session: &Session, name: &str) -> Result<Option<Collection>, Failure> {
+pub(super) async fn begin(
+    session: &Session,
+    name: &str,
+) -> Result<Option<CollectionRow>, PostgresFailure> {
     let begun = async {
         let client = session.client()?;
         client
@@ -87,11 +90,11 @@ pub(super) async fn begin(session: &Session, name: &str) -> Result<Option<Collec
             .await?
             .try_get(0)?;
         if !lock {
-            return Err(Failure::other(SOMEBODY_ELSE));
+            return Err(PostgresFailure::other(SOMEBODY_ELSE));
         }
         let head = client.query_one(HEAD, &[&name]).await?;
         schema::check(head.try_get("version")?)?;
-        Collection::of(&head)
+        CollectionRow::of(&head)
     };
     match begun.await {
         Ok(found) => Ok(found),
@@ -104,7 +107,7 @@ fn lock_of(name: &str) -> i64 {
 }
 
 /// Removes all rows of a collection.
-pub(super) async fn clear(session: &Session, collection: i64) -> Result<(), Failure> {
+pub(super) async fn clear(session: &Session, collection: i64) -> Result<(), PostgresFailure> {
     for statement in CLEARED {
         session.client()?.execute(statement, &[&collection]).await?;
     }
@@ -114,13 +117,13 @@ pub(super) async fn clear(session: &Session, collection: i64) -> Result<(), Fail
 /// A transaction that writes a collection.
 pub(super) struct Writer {
     session: Session,
-    collection: Collection,
+    collection: CollectionRow,
     /// Whether the collection was empty before.
     is_new: bool,
     /// The first free number for a chunk.
     first: i32,
     /// The change of the word counts by removed chunks.
-    gone: Changes,
+    gone: TermChanges,
     /// The number of chunks added or removed.
     changed: i64,
 }
@@ -131,8 +134,8 @@ impl Writer {
         session: Session,
         name: &str,
         is_new: bool,
-        rules: &Rules,
-    ) -> Result<Self, Failure> {
+        rules: &PostgresTuning,
+    ) -> Result<Self, PostgresFailure> {
         let mut known = begin(&session, name).await?;
         if let Some(old) = known.as_ref().filter(|_| is_new) {
             clear(&session, old.id).await?;
@@ -141,13 +144,13 @@ impl Writer {
         let is_new = known.is_none();
         let collection = match known {
             Some(known) if known.rules == rules.records => known,
-            Some(_) => return Err(Failure::other_rules()),
+            Some(_) => return Err(PostgresFailure::other_rules()),
             None => {
                 let client = session.client()?;
                 client.query_one(NEW, &[&name, &rules.records]).await?;
                 let head = client.query_one(HEAD, &[&name]).await?;
-                let made = Collection::of(&head)?;
-                made.ok_or_else(|| Failure::other("The collection could not be created."))?
+                let made = CollectionRow::of(&head)?;
+                made.ok_or_else(|| PostgresFailure::other("The collection could not be created."))?
             }
         };
         Ok(Self {
@@ -155,13 +158,13 @@ impl Writer {
             is_new,
             first: collection.next_chunk,
             collection,
-            gone: Changes::default(),
+            gone: TermChanges::default(),
             changed: 0,
         })
     }
 
     /// Writes one batch.
-    pub(super) async fn write(&mut self, mut batch: Batch) -> Result<(), Failure> {
+    pub(super) async fn write(&mut self, mut batch: Batch) -> Result<(), PostgresFailure> {
         batch.number_from(self.first)?;
         self.remove_chunks(&batch.emptied).await?;
         self.write_notebooks(&batch).await?;
@@ -171,7 +174,7 @@ impl Writer {
             self.collection.chunks += added;
             self.collection.next_chunk = last
                 .checked_add(1)
-                .ok_or_else(|| Failure::other(TOO_MANY))?;
+                .ok_or_else(|| PostgresFailure::other(TOO_MANY))?;
             for (all, words) in self.collection.words.iter_mut().zip(batch.words) {
                 *all += words;
             }
@@ -206,7 +209,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn remove_chunks(&mut self, notebooks: &[String]) -> Result<(), Failure> {
+    async fn remove_chunks(&mut self, notebooks: &[String]) -> Result<(), PostgresFailure> {
         if notebooks.is_empty() {
             return Ok(());
         }
@@ -248,7 +251,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn write_notebooks(&self, batch: &Batch) -> Result<(), Failure> {
+    async fn write_notebooks(&self, batch: &Batch) -> Result<(), PostgresFailure> {
         let (client, id) = (self.session.client()?, self.collection.id);
         let columns = |entries: &[IndexedNotebook]| {
             let paths: Vec<String> = entries.iter().map(|one| one.notebook.to_string()).collect();
@@ -281,8 +284,8 @@ impl Writer {
     pub(super) async fn finish(
         self,
         as_of: i64,
-        mut terms: Changes,
-    ) -> Result<(SharedState, bool), Failure> {
+        mut terms: TermChanges,
+    ) -> Result<(BackendState, bool), PostgresFailure> {
         let client = self.session.client()?;
         let collection = &self.collection;
         terms.add(&self.gone);
@@ -305,7 +308,7 @@ impl Writer {
                 ],
             )
             .await?;
-        let written = Collection::of(&row)?.unwrap_or_else(|| collection.clone());
+        let written = CollectionRow::of(&row)?.unwrap_or_else(|| collection.clone());
         let state = written.state()?;
         let is_much = self.changed > 0 && self.changed >= collection.chunks / 10;
         self.session.done().await?;
@@ -318,7 +321,7 @@ async fn count(
     collection: i64,
     is_new: bool,
     rows: &[TermRow],
-) -> Result<(), Failure> {
+) -> Result<(), PostgresFailure> {
     let client = session.client()?;
     let kinds: Vec<i8> = rows.iter().map(|row| row.kind).collect();
     let terms: Vec<&[u8]> = rows.iter().map(|row| row.term.as_slice()).collect();

@@ -5,7 +5,7 @@ mod faults;
 
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
-use sectile_backends::{Objects, S3Credentials, S3Settings, Waiting};
+use sectile_backends::{BlockingRuntime, ObjectStorage, S3Credentials, S3Settings};
 use sectile_library::{
     ArtifactStorage as _, NotebookStorage, StorageError,
     conformance::{Files, check_storage},
@@ -42,7 +42,7 @@ impl Server {
         settings
     }
 
-    fn objects(&self) -> Objects {
+    fn objects(&self) -> ObjectStorage {
         open(&self.settings())
     }
 
@@ -77,15 +77,15 @@ impl Server {
     }
 }
 
-fn open(settings: &S3Settings) -> Objects {
-    Objects::s3(settings, Waiting::new().unwrap()).unwrap()
+fn open(settings: &S3Settings) -> ObjectStorage {
+    ObjectStorage::s3(settings, BlockingRuntime::new().unwrap()).unwrap()
 }
 
 fn path(text: &str) -> NotePath {
     NotePath::parse_vault(text).unwrap()
 }
 
-fn names(storage: &Objects, collection: &str) -> Vec<String> {
+fn names(storage: &ObjectStorage, collection: &str) -> Vec<String> {
     let listed = storage.notebooks(collection, &|| false).unwrap();
     listed.iter().map(|one| one.notebook.to_string()).collect()
 }

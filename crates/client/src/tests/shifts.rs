@@ -305,7 +305,7 @@ async fn an_answer_too_many_that_is_encrypted_is_found_too() {
     let mut trusting = settings();
     trusting.extra_roots = Some(CERTIFICATE.to_owned());
     let client = Client::new(trusting).unwrap();
-    let target = Target::parse(&format!("https://127.0.0.1:{}", server.port)).unwrap();
+    let target = BaseUrl::parse(&format!("https://127.0.0.1:{}", server.port)).unwrap();
     for body in ["one", "two", "one", "two"] {
         let reply = client.get(&target, "/", HeaderMap::new()).await.unwrap();
         assert_eq!(reply.body, body);
@@ -357,7 +357,7 @@ async fn connections_that_nobody_uses_are_closed() {
     for path in ["/a", "/b"] {
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = server.target("").at(path).unwrap();
-        let purpose = Purpose::request(&request);
+        let purpose = PoolKey::request(&request);
         let status = connections.ask(purpose, request, |response| async move {
             drain(response.into_body()).await;
         });

@@ -3,14 +3,16 @@
 use serde::Serialize;
 
 use crate::{
-    artifacts::{ArtifactType, RecordBudget, Status, Today, each_record, judged, read_payload},
+    artifacts::{
+        ArtifactType, CurrentDigests, RecordBudget, Status, each_record, judged, read_payload,
+    },
     error::LibraryError,
     library::Library,
 };
 
 /// The result of hashing everything again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct ArtifactCheck {
     /// Sets with a valid record.
     pub sets: Vec<CheckedSet>,
     /// Sets with a damaged record.
@@ -46,9 +48,9 @@ pub struct CheckedSet {
 }
 
 /// Hashes every payload and every recorded source of a collection.
-pub fn check(storage: &Library, collection: &str) -> Result<Checked, LibraryError> {
-    let mut checked = Checked::default();
-    let mut today = Today::new(storage, collection, &|| false);
+pub fn check(storage: &Library, collection: &str) -> Result<ArtifactCheck, LibraryError> {
+    let mut checked = ArtifactCheck::default();
+    let mut today = CurrentDigests::new(storage, collection, &|| false);
     let mut budget = RecordBudget::without_end();
     each_record(
         storage,

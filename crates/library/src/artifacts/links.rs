@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::{
     artifacts::{
-        ArtifactType, Record, RecordBudget, Staleness, Status, Today, each_record, folders, load,
+        ArtifactRecord, ArtifactType, CurrentDigests, RecordBudget, Staleness, Status, each_record,
+        folders, load,
     },
     error::LibraryError,
     library::Library,
@@ -84,7 +85,7 @@ pub fn links(
     for (set, file) in ids.iter().filter_map(|id| id.split_once('/')) {
         sets.entry(set).or_default().push(file);
     }
-    let mut today = Today::new(storage, collection, stop);
+    let mut today = CurrentDigests::new(storage, collection, stop);
     let mut budget = RecordBudget::default();
     let folders = folders(storage, collection, stop)?;
     let mut links = Vec::with_capacity(ids.len());
@@ -115,7 +116,7 @@ pub fn links(
 }
 
 /// Returns the sources of a set that are among `notebooks`.
-fn matching(record: &Record, notebooks: &HashSet<&NotePath>) -> Vec<String> {
+fn matching(record: &ArtifactRecord, notebooks: &HashSet<&NotePath>) -> Vec<String> {
     let sources = record.sources.iter().map(|source| &source.notebook);
     sources
         .filter(|source| notebooks.contains(source))

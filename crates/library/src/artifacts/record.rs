@@ -72,7 +72,7 @@ pub enum Maker {
 
 /// The record of a set of artifacts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct ArtifactRecord {
     /// The kind of derived material.
     pub kind: ArtifactType,
     /// Whether a person vouches for it.
@@ -88,9 +88,9 @@ pub struct Record {
     /// The notebooks that it was made from.
     pub sources: Vec<Source>,
     /// The steps, in order, numbered from 1.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordStep>,
     /// The payload files, at least one.
-    pub payloads: Vec<Payload>,
+    pub payloads: Vec<RecordPayload>,
 }
 
 /// A notebook that a set was made from.
@@ -104,7 +104,7 @@ pub struct Source {
 
 /// One transformation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct RecordStep {
     /// The name of the tool.
     pub tool: String,
     /// Its parameters.
@@ -119,7 +119,7 @@ pub struct Step {
 
 /// A file of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payload {
+pub struct RecordPayload {
     /// The name of the file, beside the record.
     pub file: String,
     /// The digest of its bytes.
@@ -130,7 +130,7 @@ pub struct Payload {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct StoredRecord {
     format: u32,
     #[serde(rename = "type")]
     kind: ArtifactType,
@@ -142,22 +142,22 @@ struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence_note: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    sources: Vec<WrittenSource>,
+    sources: Vec<StoredSource>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    steps: Vec<WrittenStep>,
-    artifacts: Vec<WrittenPayload>,
+    steps: Vec<StoredStep>,
+    artifacts: Vec<StoredPayload>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenSource {
+struct StoredSource {
     notebook: String,
     sha256: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenStep {
+struct StoredStep {
     order: usize,
     tool: String,
     timestamp: toml::value::Datetime,
@@ -171,20 +171,20 @@ struct WrittenStep {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenPayload {
+struct StoredPayload {
     file: String,
     sha256: String,
     bytes: u64,
 }
 
-impl Record {
+impl ArtifactRecord {
     /// Parses a record, or returns what is wrong with it: the rest of a sentence that begins with the file's name.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_BYTES {
             return Err("is larger than 1 MiB".to_owned());
         }
         let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
-        let written: Written = toml::from_str(text).map_err(|error| {
+        let written: StoredRecord = toml::from_str(text).map_err(|error| {
             let before = error.span().map_or("", |span| &text[..span.start]);
             let line = before.matches('\n').count() + 1;
             let message: String = error.message().chars().take(200).collect();
@@ -199,7 +199,7 @@ impl Record {
         let mut steps = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
             let parameters = toml::Table::try_from(&step.parameters);
-            steps.push(WrittenStep {
+            steps.push(StoredStep {
                 order: index + 1,
                 tool: step.tool.clone(),
                 timestamp: datetime(step.timestamp)?,
@@ -208,16 +208,16 @@ impl Record {
                 parameters: parameters.map_err(|_| "has parameters that TOML cannot hold")?,
             });
         }
-        let sources = self.sources.iter().map(|source| WrittenSource {
+        let sources = self.sources.iter().map(|source| StoredSource {
             notebook: source.notebook.to_string(),
             sha256: source.digest.to_string(),
         });
-        let artifacts = self.payloads.iter().map(|payload| WrittenPayload {
+        let artifacts = self.payloads.iter().map(|payload| StoredPayload {
             file: payload.file.clone(),
             sha256: payload.digest.to_string(),
             bytes: payload.bytes,
         });
-        let written = Written {
+        let written = StoredRecord {
             format: FORMAT,
             kind: self.kind,
             status: self.status,
@@ -235,8 +235,8 @@ impl Record {
     }
 }
 
-impl Written {
-    fn checked(self) -> Result<Record, String> {
+impl StoredRecord {
+    fn checked(self) -> Result<ArtifactRecord, String> {
         if self.format != FORMAT {
             return Err(format!(
                 "has format {}; this program supports {FORMAT}",
@@ -256,13 +256,13 @@ impl Written {
         within(self.sources.len(), MAX_SOURCES, "sources")?;
         within(self.steps.len(), MAX_STEPS, "steps")?;
         within(self.artifacts.len(), MAX_ARTIFACTS, "artifacts")?;
-        let sources = self.sources.into_iter().map(WrittenSource::checked);
+        let sources = self.sources.into_iter().map(StoredSource::checked);
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let steps = self.steps.into_iter().enumerate();
         let steps = steps
             .map(|(index, step)| step.checked(index + 1))
             .collect::<Result<Vec<_>, _>>()?;
-        let payloads = self.artifacts.into_iter().map(WrittenPayload::checked);
+        let payloads = self.artifacts.into_iter().map(StoredPayload::checked);
         let payloads = payloads.collect::<Result<Vec<_>, _>>()?;
         if payloads.is_empty() {
             return Err("records no artifacts".to_owned());
@@ -275,7 +275,7 @@ impl Written {
         if !payloads.iter().all(|one| seen.insert(one.file.as_str())) {
             return Err("records a file twice".to_owned());
         }
-        Ok(Record {
+        Ok(ArtifactRecord {
             kind: self.kind,
             status: self.status,
             created_at: milliseconds(&self.created_at)?,
@@ -289,7 +289,7 @@ impl Written {
     }
 }
 
-impl WrittenSource {
+impl StoredSource {
     fn checked(self) -> Result<Source, String> {
         let notebook = NotePath::parse_vault(&self.notebook).ok();
         let notebook = notebook.filter(|path| path.as_str() == self.notebook && is_notebook(path));
@@ -300,8 +300,8 @@ impl WrittenSource {
     }
 }
 
-impl WrittenStep {
-    fn checked(self, place: usize) -> Result<Step, String> {
+impl StoredStep {
+    fn checked(self, place: usize) -> Result<RecordStep, String> {
         if self.order != place {
             return Err("does not number its steps 1, 2, 3 in order".to_owned());
         }
@@ -325,7 +325,7 @@ impl WrittenStep {
             let digests = written.iter().map(|digits| digest(digits));
             digests.collect::<Result<Vec<_>, _>>()
         };
-        Ok(Step {
+        Ok(RecordStep {
             tool: self.tool,
             parameters,
             timestamp: milliseconds(&self.timestamp)?,
@@ -335,12 +335,12 @@ impl WrittenStep {
     }
 }
 
-impl WrittenPayload {
-    fn checked(self) -> Result<Payload, String> {
+impl StoredPayload {
+    fn checked(self) -> Result<RecordPayload, String> {
         if !is_payload_name(&self.file) {
             return Err("records a file that is not a plain name".to_owned());
         }
-        Ok(Payload {
+        Ok(RecordPayload {
             digest: digest(&self.sha256)?,
             bytes: self.bytes,
             file: self.file,

@@ -11,9 +11,9 @@ use sectile_retrieval::{StoreError, built_in};
 
 use crate::{
     filling::*,
-    indexing::{Job, Report, update},
-    shelf::{Found, IndexPlace, Shelf},
-    testing::{Memory, Second, asked},
+    indexing::{IndexReport, Job, update},
+    shelf::{IndexLocation, OpenCollection, VerifiedResults},
+    testing::{Memory, SecondTierModel, asked},
     tiers::{Models, Tier},
 };
 
@@ -52,7 +52,7 @@ impl Case {
         }
     }
 
-    fn index(&self) -> Report {
+    fn index(&self) -> IndexReport {
         let listed = self.storage.notebooks("lab", &|| false).unwrap();
         let job = Job {
             storage: &self.storage,
@@ -66,11 +66,11 @@ impl Case {
 
     fn try_fill(
         &self,
-        second: &Second,
+        second: &SecondTierModel,
         threads: usize,
         stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Filled, IndexingError> {
-        let job = Filling {
+    ) -> Result<FillReport, IndexingError> {
+        let job = FillJob {
             storage: &self.storage,
             collection: "lab",
             first: built_in().unwrap(),
@@ -82,17 +82,18 @@ impl Case {
         fill(job, self.folder.path())
     }
 
-    fn fill(&self, second: &Second) -> Filled {
+    fn fill(&self, second: &SecondTierModel) -> FillReport {
         self.try_fill(second, 2, &|| false).unwrap()
     }
 
-    fn shelf(&self, second: Option<&'static Second>) -> Arc<Shelf> {
+    fn shelf(&self, second: Option<&'static SecondTierModel>) -> Arc<OpenCollection> {
         let models = Models {
             first: built_in().unwrap(),
             second: second.map(|second| second as &'static dyn Embedder),
         };
-        let place = IndexPlace::Here(Some(self.folder.path().to_owned()), models, None);
-        let shelf = Shelf::open(self.storage.library(), "lab", place, || 1_000, &|| false).unwrap();
+        let place = IndexLocation::Here(Some(self.folder.path().to_owned()), models, None);
+        let shelf = OpenCollection::open(self.storage.library(), "lab", place, || 1_000, &|| false)
+            .unwrap();
         shelf.refresh(&|| false).unwrap();
         shelf
     }
@@ -113,11 +114,14 @@ impl Case {
 }
 
 /// Which tier answers, and the digest of all answers.
-fn answers(shelf: &Shelf) -> (Tier, Digest) {
+fn answers(shelf: &OpenCollection) -> (Tier, Digest) {
     let found = QUERIES.map(|query| shelf.search(&asked(query), 10, &|| false).unwrap());
     let tier = found[0].state.tier;
     assert!(found.iter().all(|found| found.state.tier == tier));
-    let hits: Vec<_> = found.iter().map(|Found { hits, .. }| hits).collect();
+    let hits: Vec<_> = found
+        .iter()
+        .map(|VerifiedResults { hits, .. }| hits)
+        .collect();
     (tier, Digest::of(format!("{hits:?}").as_bytes()))
 }
 
@@ -134,7 +138,7 @@ fn after(looks: usize) -> impl Fn() -> bool + Sync {
 
 #[test]
 fn a_collection_switches_over_when_everything_is_there() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(20);
     case.index();
     let without = answers(&case.shelf(None));
@@ -165,7 +169,7 @@ fn a_collection_switches_over_when_everything_is_there() {
 
 #[test]
 fn files_do_not_depend_on_threads_or_interruptions() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let cases = [(1, usize::MAX), (3, usize::MAX), (1, 9), (2, 16)].map(|(threads, looks)| {
         let case = Case::new(12);
         case.index();
@@ -188,14 +192,14 @@ fn files_do_not_depend_on_threads_or_interruptions() {
 
 #[test]
 fn only_what_changed_is_embedded_again_wherever_it_goes() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(20);
     case.index();
     // Text that all notebooks share is embedded once for each title.
     case.fill(second);
     assert_eq!(second.embedded(), 61);
     // The same model, counted apart: a shelf embeds a few changes itself.
-    let beside = Second::new("one");
+    let beside = SecondTierModel::new("one");
     let shelf = case.shelf(Some(beside));
     // Until small segments are made one.
     for round in 0..10 {
@@ -231,7 +235,7 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
 
 #[test]
 fn an_index_made_anew_is_filled_where_documents_count_again() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(3);
     case.index();
     // A passage that no longer counts when the tier is filled.
@@ -252,7 +256,7 @@ fn an_index_made_anew_is_filled_where_documents_count_again() {
 
 #[test]
 fn damaged_and_foreign_files_are_as_good_as_missing() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(6);
     case.index();
     let without = answers(&case.shelf(None));
@@ -286,7 +290,7 @@ fn damaged_and_foreign_files_are_as_good_as_missing() {
 
 #[test]
 fn another_model_begins_anew_and_takes_the_place_of_the_old_one() {
-    let (one, two) = (Second::new("one"), Second::new("two"));
+    let (one, two) = (SecondTierModel::new("one"), SecondTierModel::new("two"));
     let case = Case::new(4);
     case.index();
     case.fill(one);
@@ -302,7 +306,7 @@ fn another_model_begins_anew_and_takes_the_place_of_the_old_one() {
 
 #[test]
 fn there_is_one_filler_at_a_time_and_the_index_can_be_written_meanwhile() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(8);
     case.index();
     let (busy, updated) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -328,7 +332,7 @@ fn there_is_one_filler_at_a_time_and_the_index_can_be_written_meanwhile() {
 
 #[test]
 fn notebooks_that_change_during_the_work_are_left_and_said() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(8);
     case.index();
     case.storage.write("lab", "n003.md", b"# Other\n\nOther.\n");
@@ -349,7 +353,7 @@ fn notebooks_that_change_during_the_work_are_left_and_said() {
 
 #[test]
 fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
-    let second = Second::new("one");
+    let second = SecondTierModel::new("one");
     let case = Case::new(4);
     case.index();
     case.fill(second);

@@ -27,7 +27,7 @@ use sectile_markdown::{Digest, NotePath};
 use crate::{
     error::LibraryError,
     library::Library,
-    storage::{Listed, Stamp},
+    storage::{NotebookFile, NotebookStamp},
 };
 
 /// A stamp can be trusted once its file has been unchanged for this long, in nanoseconds: file systems have coarse
@@ -49,7 +49,7 @@ pub struct CollectionRoot {
 
 /// The digest of every notebook of a collection, sorted by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct NotebookDigests {
     /// Each notebook with the digest of its bytes.
     pub sums: Vec<(NotePath, Digest)>,
     /// Number of notebooks that are listed but cannot be read.
@@ -57,12 +57,12 @@ pub struct Sums {
 }
 
 /// Digests of the notebooks of one collection, each with the stamp of its file.
-type Known = HashMap<NotePath, (Stamp, Digest)>;
+type StampedDigests = HashMap<NotePath, (NotebookStamp, Digest)>;
 
 /// Digests of notebooks, remembered by their stamps: good enough for a root, never for a quote.
 #[derive(Debug, Default)]
-pub(crate) struct Remembered {
-    collections: Mutex<HashMap<String, Known>>,
+pub(crate) struct DigestCache {
+    collections: Mutex<HashMap<String, StampedDigests>>,
 }
 
 /// Returns the root of a collection.
@@ -79,7 +79,7 @@ pub fn sums(
     storage: &Library,
     collection: &str,
     stop: &dyn Fn() -> bool,
-) -> Result<Sums, LibraryError> {
+) -> Result<NotebookDigests, LibraryError> {
     let listed = storage.notebooks(collection, stop)?;
     let mut known = storage.remembered.take(collection);
     let mut settled = HashMap::new();
@@ -97,11 +97,11 @@ pub fn sums(
 fn hashed(
     storage: &Library,
     collection: &str,
-    (listed, known): (Vec<Listed>, &Known),
-    settled: &mut Known,
+    (listed, known): (Vec<NotebookFile>, &StampedDigests),
+    settled: &mut StampedDigests,
     stop: &dyn Fn() -> bool,
-) -> Result<Sums, LibraryError> {
-    let mut sums = Sums::default();
+) -> Result<NotebookDigests, LibraryError> {
+    let mut sums = NotebookDigests::default();
     let now = now();
     for listed in listed {
         if stop() {
@@ -132,7 +132,7 @@ fn hashed(
     Ok(sums)
 }
 
-impl Sums {
+impl NotebookDigests {
     /// Returns the lines that `sha256sum` would print.
     pub fn lines(&self) -> String {
         self.sums
@@ -167,13 +167,13 @@ fn line(path: &str, digest: &Digest) -> String {
     }
 }
 
-impl Remembered {
-    fn take(&self, collection: &str) -> Known {
+impl DigestCache {
+    fn take(&self, collection: &str) -> StampedDigests {
         let mut collections = self.collections.lock();
         collections.remove(collection).unwrap_or_default()
     }
 
-    fn keep(&self, collection: &str, digests: Known) {
+    fn keep(&self, collection: &str, digests: StampedDigests) {
         let mut collections = self.collections.lock();
         let others: usize = collections.values().map(HashMap::len).sum();
         if others + digests.len() > MAX_REMEMBERED {

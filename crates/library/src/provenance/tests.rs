@@ -11,7 +11,7 @@ use sectile_markdown::Span;
 use sectile_vault::Walk;
 
 use crate::{
-    artifacts::record::Step,
+    artifacts::record::RecordStep,
     folder::FolderStorage,
     ids::SourceId,
     provenance::*,
@@ -122,11 +122,11 @@ fn an_artifact_leads_back_to_its_sources() {
         ]
     );
     let middle = Digest::of(b"in between");
-    let first = Step {
+    let first = RecordStep {
         outputs: vec![middle],
         ..record.steps[0].clone()
     };
-    let last = Step {
+    let last = RecordStep {
         inputs: vec![middle],
         tool: "polish".to_owned(),
         ..record.steps[0].clone()
@@ -142,7 +142,7 @@ fn an_artifact_leads_back_to_its_sources() {
 fn each_broken_link_is_told() {
     let storage = Memory::of(&[("c/a.md", "alpha"), ("c/_artifacts/s/x.md", "summary")]);
     let record = sidecar(&storage, "c", "s", &["a.md"], &["x.md"]);
-    let with = |change: &dyn Fn(&mut Record)| {
+    let with = |change: &dyn Fn(&mut ArtifactRecord)| {
         let mut record = record.clone();
         change(&mut record);
         keep(&storage, "c", "s", &record);

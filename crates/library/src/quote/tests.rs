@@ -55,7 +55,7 @@ fn what_is_no_notebook_is_not_quoted() {
         let Err(LibraryError::SourceNotFound { reason, .. }) = quoted(&storage, &id, 0) else {
             panic!("{name}");
         };
-        assert_eq!(reason, Gone::Deleted, "{name}");
+        assert_eq!(reason, GoneReason::Deleted, "{name}");
         let elsewhere = SourceId::new("none", &path, span, &Digest::of(b"text"));
         assert_eq!(
             quoted(&storage, &elsewhere, 0).unwrap_err(),
@@ -78,7 +78,7 @@ fn front_matter_is_neither_quoted_nor_context() {
         let Err(LibraryError::SourceNotFound { reason, .. }) = refused else {
             panic!("{forged:?} is quoted: {refused:?}");
         };
-        assert_eq!(reason, Gone::Changed, "{forged:?}");
+        assert_eq!(reason, GoneReason::Changed, "{forged:?}");
     }
     // Neither do guesses at what front matter says get another answer than wrong ones.
     let guess = |passage: &str, digest: &[u8]| {
@@ -161,7 +161,7 @@ proptest! {
             let Err(LibraryError::SourceNotFound { new_source_id, reason, .. }) = quoted(&storage, &id, 5) else {
                 return Err(TestCaseError::fail("a passage that changed is quoted"));
             };
-            prop_assert_eq!(new_source_id.is_some(), reason == Gone::Moved);
+            prop_assert_eq!(new_source_id.is_some(), reason == GoneReason::Moved);
             if let Some(new) = new_source_id {
                 prop_assert_eq!(&edited[new.span.range()], &bytes[id.span.range()]);
                 prop_assert!(quoted(&storage, &new, 5).is_ok());
@@ -181,7 +181,7 @@ proptest! {
                 Err(LibraryError::SourceNotFound { new_source_id: Some(new), .. }) => {
                     prop_assert_eq!(&moved[new.span.range()], &bytes[id.span.range()]);
                 }
-                Err(LibraryError::SourceNotFound { reason, .. }) => prop_assert_eq!(reason, Gone::Changed),
+                Err(LibraryError::SourceNotFound { reason, .. }) => prop_assert_eq!(reason, GoneReason::Changed),
                 Err(error) => prop_assert!(false, "{error:?}"),
             }
         }

@@ -9,7 +9,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{EmbeddingReader, Found, KnownVectors, Store};
+use sectile_retrieval::{EmbeddingReader, SearchResults, Store, VectorCache};
 
 use crate::{
     clock::Clock,
@@ -20,7 +20,7 @@ use crate::{
         CollectionIndex, IndexState,
         snapshot::{Snapshot, unharmed},
     },
-    storage::{Located, LocatedHit, LocatedHits, SharedState},
+    storage::{BackendState, LocatedChunk, LocatedHit, LocatedHits},
     tiers::Models,
 };
 
@@ -29,7 +29,7 @@ const MOST_READERS: usize = 8;
 /// The most vectors of chunks in memory that are remembered.
 const MOST_KNOWN: usize = 4_096;
 
-pub(super) struct Embedded {
+pub(super) struct LocalIndex {
     library: Arc<Library>,
     collection: String,
     /// The folder of its index, if there is one.
@@ -45,10 +45,10 @@ pub(super) struct Embedded {
     readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
     /// Known vectors of the second tier for chunks in memory, with the manifest they belong to: those on disk, and
     /// those added since.
-    known: Mutex<Option<(Option<Digest>, KnownVectors)>>,
+    known: Mutex<Option<(Option<Digest>, VectorCache)>>,
 }
 
-impl Embedded {
+impl LocalIndex {
     /// Opens the index in the folder, or else builds one in memory.
     pub(super) fn open(
         library: Arc<Library>,
@@ -100,7 +100,7 @@ impl Embedded {
         snapshot: &Snapshot,
         query: &SearchQuery,
         most: usize,
-    ) -> Result<Found, LibraryError> {
+    ) -> Result<SearchResults, LibraryError> {
         let mut reader = match snapshot.is_meant() {
             true => self.readers.lock().pop(),
             false => None,
@@ -128,7 +128,7 @@ impl Embedded {
     }
 }
 
-impl CollectionIndex for Embedded {
+impl CollectionIndex for LocalIndex {
     fn state(&self) -> IndexState {
         self.current().state()
     }
@@ -183,7 +183,7 @@ impl CollectionIndex for Embedded {
             return Ok(());
         }
         let mut known = self.known.lock();
-        let is_of_now = |known: &(Option<Digest>, KnownVectors)| {
+        let is_of_now = |known: &(Option<Digest>, VectorCache)| {
             known.0 == now.manifest && known.1.added() <= MOST_KNOWN
         };
         if !known.as_ref().is_some_and(is_of_now) {
@@ -195,7 +195,7 @@ impl CollectionIndex for Embedded {
             let on_disk = store.and_then(|store| store.known_vectors(second).ok());
             (
                 now.manifest,
-                on_disk.unwrap_or_else(|| KnownVectors::none(second)),
+                on_disk.unwrap_or_else(|| VectorCache::none(second)),
             )
         });
         if let Some(complete) = now.completed(&self.library, &self.collection, known, stop)? {
@@ -231,7 +231,7 @@ impl CollectionIndex for Embedded {
             total: found.total,
             has_meaning: found.has_meaning,
             remarks: found.remarks,
-            state: SharedState {
+            state: BackendState {
                 as_of: snapshot.as_of,
                 notebooks: snapshot.notebooks.len() as u64,
                 chunks: snapshot.corpus.len() as u64,
@@ -241,7 +241,7 @@ impl CollectionIndex for Embedded {
         Ok((hits, snapshot.state()))
     }
 
-    fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located> {
+    fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<LocatedChunk> {
         let snapshot = self.current();
         let document = snapshot.position(notebook)?;
         let mut chunks = snapshot.corpus.chunks_of(document);
@@ -252,7 +252,7 @@ impl CollectionIndex for Embedded {
         snapshot.located(number)
     }
 
-    fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError> {
+    fn chunks_with(&self, digits: &str) -> Result<Vec<LocatedChunk>, LibraryError> {
         let snapshot = self.current();
         let chunks = snapshot.corpus.chunks_where(|chunk| {
             let digest = chunk.digest.to_string();

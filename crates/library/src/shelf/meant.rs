@@ -2,13 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use sectile_retrieval::{Embedder, KnownVectors, Place, Segment, Store};
+use sectile_retrieval::{Embedder, Place, Segment, Store, VectorCache};
 
 use crate::{
     error::LibraryError,
     filling::{Text, texts},
     library::Library,
-    shelf::snapshot::{Notebook, Snapshot, corpus},
+    shelf::snapshot::{Snapshot, SnapshotNotebook, corpus},
 };
 
 /// The most chunks in memory that are embedded in the background; more are left to `sectile notebook index`.
@@ -73,7 +73,7 @@ impl Snapshot {
         &self,
         library: &Library,
         collection: &str,
-        known: &mut KnownVectors,
+        known: &mut VectorCache,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Self>, LibraryError> {
         let (Some(second), Some(meant)) = (self.models.second, &self.meant) else {
@@ -85,7 +85,7 @@ impl Snapshot {
             let mut keys = vec![None; segment.chunks()];
             let mut missing = Vec::new();
             for notebook in self.notebooks_in(number) {
-                let Notebook {
+                let SnapshotNotebook {
                     notebook,
                     digest,
                     place,
@@ -111,7 +111,7 @@ impl Snapshot {
         Ok(Some(self.with_meant(Some(meant))))
     }
 
-    fn notebooks_in(&self, segment: usize) -> impl Iterator<Item = &Notebook> {
+    fn notebooks_in(&self, segment: usize) -> impl Iterator<Item = &SnapshotNotebook> {
         let notebooks = self.notebooks.iter();
         notebooks.filter(move |known| known.place.segment == segment)
     }
@@ -132,7 +132,7 @@ impl Snapshot {
 fn embed(
     model: &dyn Embedder,
     texts: &[Text],
-    known: &mut KnownVectors,
+    known: &mut VectorCache,
     stop: &mut dyn FnMut() -> bool,
 ) {
     let mut reader = model.reader();

@@ -9,35 +9,35 @@ use sectile_markdown::{NotePath, Span};
 
 use crate::{
     error::{FailedPart, LibraryError},
-    left_out::{LeftOut, WhyLeftOut},
+    left_out::{LeftOutNotebook, WhyLeftOut},
     library::Library,
     query::SearchQuery,
     shelf::{Backend, CollectionIndex, IndexState},
     storage::{
-        IndexedNotebook, Listed, Located, LocatedHits, Question, SharedState, StorageError,
-        VectorSearch,
+        BackendState, IndexedNotebook, LocatedChunk, LocatedHits, NotebookFile, StorageError,
+        VectorQuery, VectorSearch,
     },
     tiers::{Tier, first_model},
 };
 
-pub(super) struct Shared {
+pub(super) struct BackendIndex {
     library: Arc<Library>,
     collection: String,
     backend: Arc<dyn VectorSearch>,
-    last: Mutex<Last>,
+    last: Mutex<LastSeenState>,
 }
 
 /// The state seen last.
 #[derive(Clone)]
-struct Last {
-    state: SharedState,
+struct LastSeenState {
+    state: BackendState,
     /// Number of notebooks that differ from what is indexed; `None` before the first comparison.
     changed: Option<usize>,
     /// Notebooks that are too large to be indexed; `None` before the first comparison.
-    left_out: Option<Arc<Vec<LeftOut>>>,
+    left_out: Option<Arc<Vec<LeftOutNotebook>>>,
 }
 
-impl Shared {
+impl BackendIndex {
     pub(super) fn open(
         library: Arc<Library>,
         collection: &str,
@@ -46,7 +46,7 @@ impl Shared {
         let state = backend
             .state(collection)
             .map_err(|error| explained(&library, backend.as_ref(), collection, error))?;
-        let last = Last {
+        let last = LastSeenState {
             state,
             changed: None,
             left_out: None,
@@ -89,7 +89,7 @@ fn explained(
     }
 }
 
-impl CollectionIndex for Shared {
+impl CollectionIndex for BackendIndex {
     fn state(&self) -> IndexState {
         let last = self.last.lock().clone();
         IndexState {
@@ -115,7 +115,7 @@ impl CollectionIndex for Shared {
         let changed = differences(&listed, &entries);
         let state = self.backend.state(&self.collection);
         let state = state.map_err(|error| self.explained(error))?;
-        *self.last.lock() = Last {
+        *self.last.lock() = LastSeenState {
             state,
             changed: Some(changed),
             left_out: Some(Arc::new(left_out)),
@@ -129,7 +129,7 @@ impl CollectionIndex for Shared {
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError> {
-        let found = self.backend.search(&Question {
+        let found = self.backend.search(&VectorQuery {
             collection: &self.collection,
             query,
             most,
@@ -147,22 +147,25 @@ impl CollectionIndex for Shared {
     }
 
     /// The caller reads the notebook anyway, which yields the same without a request to the backend.
-    fn chunk_at(&self, _: &NotePath, _: Span) -> Option<Located> {
+    fn chunk_at(&self, _: &NotePath, _: Span) -> Option<LocatedChunk> {
         None
     }
 
-    fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError> {
+    fn chunks_with(&self, digits: &str) -> Result<Vec<LocatedChunk>, LibraryError> {
         let found = self.backend.chunks_with(&self.collection, digits);
         found.map_err(|error| self.explained(error))
     }
 }
 
 /// Separates notebooks that can be indexed from those that are too large.
-fn sorted_by_size(listed: Vec<Listed>, max_notebook_bytes: u64) -> (Vec<Listed>, Vec<LeftOut>) {
-    let (large, listed): (Vec<Listed>, Vec<Listed>) = listed
+fn sorted_by_size(
+    listed: Vec<NotebookFile>,
+    max_notebook_bytes: u64,
+) -> (Vec<NotebookFile>, Vec<LeftOutNotebook>) {
+    let (large, listed): (Vec<NotebookFile>, Vec<NotebookFile>) = listed
         .into_iter()
         .partition(|one| one.stamp.bytes > max_notebook_bytes);
-    let large = large.into_iter().map(|one| LeftOut {
+    let large = large.into_iter().map(|one| LeftOutNotebook {
         notebook: one.notebook,
         why: WhyLeftOut::TooLarge,
     });
@@ -171,7 +174,7 @@ fn sorted_by_size(listed: Vec<Listed>, max_notebook_bytes: u64) -> (Vec<Listed>,
 
 /// Counts the notebooks that are listed but not indexed in their current state, or indexed but not listed. Both lists
 /// are sorted by path.
-fn differences(listed: &[Listed], entries: &[IndexedNotebook]) -> usize {
+fn differences(listed: &[NotebookFile], entries: &[IndexedNotebook]) -> usize {
     let mut known = entries.iter().peekable();
     let mut differences = 0;
     for one in listed {
@@ -189,17 +192,17 @@ fn differences(listed: &[Listed], entries: &[IndexedNotebook]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::{shelf::shared::*, storage::Stamp};
+    use crate::{shelf::shared::*, storage::NotebookStamp};
     use sectile_markdown::Digest;
 
     #[test]
     fn what_differs_is_counted_once() {
         let path = |name: &str| NotePath::parse_vault(name).unwrap();
-        let listed = |name: &str, state: u64| Listed {
+        let listed = |name: &str, state: u64| NotebookFile {
             notebook: path(name),
-            stamp: Stamp {
+            stamp: NotebookStamp {
                 state: [state; 4],
-                ..Stamp::default()
+                ..NotebookStamp::default()
             },
         };
         let indexed = |name: &str, state: u64| IndexedNotebook {
@@ -218,17 +221,17 @@ mod tests {
     #[test]
     fn a_notebook_too_large_for_a_shared_index_is_left_out_and_not_counted_as_changed() {
         let path = |name: &str| NotePath::parse_vault(name).unwrap();
-        let listed = |name: &str, bytes: u64| Listed {
+        let listed = |name: &str, bytes: u64| NotebookFile {
             notebook: path(name),
-            stamp: Stamp {
+            stamp: NotebookStamp {
                 bytes,
                 state: [bytes; 4],
-                ..Stamp::default()
+                ..NotebookStamp::default()
             },
         };
         let now = vec![listed("a.md", 100), listed("b.md", 101), listed("c.md", 1)];
         let (small, left_out) = sorted_by_size(now, 100);
-        let large = LeftOut {
+        let large = LeftOutNotebook {
             notebook: path("b.md"),
             why: WhyLeftOut::TooLarge,
         };

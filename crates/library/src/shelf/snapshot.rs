@@ -7,16 +7,18 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Bytes, Corpus, Place, Segment, Store, Stored};
+use sectile_retrieval::{Bytes, Corpus, OpenIndex, Place, Segment, Store};
 
 use crate::{
     clock::Clock,
     error::LibraryError,
-    indexing::{Job, Outcome, Wanted, build, may_be_readable_now, nowhere, why_nowhere},
-    left_out::{LeftOut, WhyLeftOut},
+    indexing::{
+        Job, NotebookCandidate, NotebookOutcome, build, may_be_readable_now, nowhere, why_nowhere,
+    },
+    left_out::{LeftOutNotebook, WhyLeftOut},
     library::Library,
     shelf::IndexState,
-    storage::{Listed, Located},
+    storage::{LocatedChunk, NotebookFile},
     tiers::{Models, Tier},
 };
 
@@ -30,13 +32,13 @@ const LARGE: usize = 512;
 pub(super) struct Snapshot {
     pub(super) corpus: Arc<Corpus>,
     /// In the order of the documents in the corpus.
-    pub(super) notebooks: Arc<Vec<Notebook>>,
+    pub(super) notebooks: Arc<Vec<SnapshotNotebook>>,
     pub(super) as_of: i64,
     pub(super) on_disk: bool,
     /// Number of notebooks that have changed and are not indexed yet; `None` before the first comparison.
     pub(super) changed: Option<usize>,
     /// Notebooks that are not indexed, in order.
-    pub(super) left_out: Arc<Vec<LeftOut>>,
+    pub(super) left_out: Arc<Vec<LeftOutNotebook>>,
     pub(super) models: Models,
     pub(super) segments: Vec<Segment>,
     /// The first of these segments, at least those on disk, with the vectors of the second tier; `None` if incomplete.
@@ -51,7 +53,7 @@ pub(super) struct Snapshot {
 
 /// An indexed notebook.
 #[derive(Clone)]
-pub(super) struct Notebook {
+pub(super) struct SnapshotNotebook {
     pub(super) notebook: NotePath,
     pub(super) digest: Digest,
     stamp: [u64; 4],
@@ -84,11 +86,11 @@ impl Snapshot {
         })
     }
 
-    fn of(stored: Stored, models: Models) -> Self {
+    fn of(stored: OpenIndex, models: Models) -> Self {
         let entries = stored.manifest.entries.iter();
-        let notebooks: Vec<Notebook> = entries
+        let notebooks: Vec<SnapshotNotebook> = entries
             .filter_map(|entry| {
-                Some(Notebook {
+                Some(SnapshotNotebook {
                     notebook: NotePath::parse_vault(&entry.name).ok()?,
                     digest: entry.digest,
                     stamp: entry.stamp,
@@ -160,9 +162,9 @@ impl Snapshot {
     }
 
     /// Returns a chunk with its location.
-    pub(super) fn located(&self, chunk: usize) -> Option<Located> {
+    pub(super) fn located(&self, chunk: usize) -> Option<LocatedChunk> {
         let notebook = self.notebooks.get(self.corpus.document_of(chunk))?;
-        Some(Located {
+        Some(LocatedChunk {
             notebook: notebook.notebook.clone(),
             notebook_digest: notebook.digest,
             chunk: self.corpus.chunk(chunk)?,
@@ -179,7 +181,7 @@ impl Snapshot {
 
     /// Returns the notebooks that are listed but not indexed in their current state, or indexed but not listed, in no
     /// particular order.
-    pub(super) fn changes<'a>(&'a self, listed: &'a [Listed]) -> Vec<&'a NotePath> {
+    pub(super) fn changes<'a>(&'a self, listed: &'a [NotebookFile]) -> Vec<&'a NotePath> {
         let mut known = self.notebooks.iter().peekable();
         let mut changes = Vec::new();
         for one in listed {
@@ -214,7 +216,7 @@ impl Snapshot {
         &self,
         storage: &Library,
         collection: &str,
-        listed: &[Listed],
+        listed: &[NotebookFile],
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, LibraryError> {
         let max_notebook_bytes = storage.max_notebook_bytes();
@@ -243,7 +245,7 @@ impl Snapshot {
     /// Returns the number of leading segments that are never merged: those on disk, and the large ones that follow.
     fn kept_segments(&self) -> usize {
         let mut live = vec![0; self.segments.len()];
-        for Notebook { place, .. } in self.notebooks.iter() {
+        for SnapshotNotebook { place, .. } in self.notebooks.iter() {
             if let Some(segment) = self.segments.get(place.segment) {
                 live[place.segment] += segment.chunks_of(place.document).len();
             }
@@ -253,7 +255,7 @@ impl Snapshot {
     }
 
     /// Returns whether a notebook that could not be read may be readable now. Both lists have the same notebooks.
-    fn may_read_more(&self, listed: &[Listed], max_notebook_bytes: u64) -> bool {
+    fn may_read_more(&self, listed: &[NotebookFile], max_notebook_bytes: u64) -> bool {
         let mut pairs = self.notebooks.iter().zip(listed);
         pairs.any(|(known, one)| may_be_readable_now(known.place, one, max_notebook_bytes))
     }
@@ -262,24 +264,24 @@ impl Snapshot {
         &self,
         storage: &Library,
         collection: &str,
-        listed: &[Listed],
+        listed: &[NotebookFile],
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, LibraryError> {
-        let known: Vec<Option<&Notebook>> = listed
+        let known: Vec<Option<&SnapshotNotebook>> = listed
             .iter()
             .map(|one| self.position(&one.notebook).map(|at| &self.notebooks[at]))
             .collect();
-        let is_current = |one: &Listed, known: &Option<&Notebook>| {
+        let is_current = |one: &NotebookFile, known: &Option<&SnapshotNotebook>| {
             known.is_some_and(|known| {
                 known.stamp == one.stamp.state
                     && !may_be_readable_now(known.place, one, storage.max_notebook_bytes())
             })
         };
-        let wanted: Vec<Wanted<'_>> = listed
+        let wanted: Vec<NotebookCandidate<'_>> = listed
             .iter()
             .zip(&known)
             .filter(|(one, known)| !is_current(one, known))
-            .map(|(listed, known)| Wanted {
+            .map(|(listed, known)| NotebookCandidate {
                 listed,
                 known: known
                     .filter(|known| why_nowhere(known.place).is_none())
@@ -306,17 +308,19 @@ impl Snapshot {
                 known.map(|known| (known.digest, known.place))
             } else {
                 match (outcomes.next(), known) {
-                    (Some(Outcome::Same), Some(known)) => Some((known.digest, known.place)),
-                    (Some(Outcome::Indexed { digest, place, .. }), _) => {
+                    (Some(NotebookOutcome::Same), Some(known)) => Some((known.digest, known.place)),
+                    (Some(NotebookOutcome::Indexed { digest, place, .. }), _) => {
                         let segment = self.segments.len() + place.segment;
                         Some((digest, Place { segment, ..place }))
                     }
-                    (Some(Outcome::LeftOut(why)), _) => Some((Digest::of(b""), nowhere(why))),
+                    (Some(NotebookOutcome::LeftOut(why)), _) => {
+                        Some((Digest::of(b""), nowhere(why)))
+                    }
                     _ => None,
                 }
             }
             .unwrap_or_else(|| (Digest::of(b""), nowhere(WhyLeftOut::Unreadable)));
-            notebooks.push(Notebook {
+            notebooks.push(SnapshotNotebook {
                 notebook: one.notebook.clone(),
                 digest,
                 stamp: one.stamp.state,
@@ -339,9 +343,9 @@ impl Snapshot {
 }
 
 /// Returns the notebooks that are not indexed.
-fn without_a_place(notebooks: &[Notebook]) -> Vec<LeftOut> {
+fn without_a_place(notebooks: &[SnapshotNotebook]) -> Vec<LeftOutNotebook> {
     let left_out = notebooks.iter().filter_map(|known| {
-        Some(LeftOut {
+        Some(LeftOutNotebook {
             notebook: known.notebook.clone(),
             why: why_nowhere(known.place)?,
         })
@@ -351,11 +355,15 @@ fn without_a_place(notebooks: &[Notebook]) -> Vec<LeftOut> {
 
 /// Returns the notebooks that cannot be searched now: one that has become too large is never quoted, even if it is
 /// indexed. Both lists have the same notebooks.
-fn left_out(notebooks: &[Notebook], listed: &[Listed], max_notebook_bytes: u64) -> Vec<LeftOut> {
+fn left_out(
+    notebooks: &[SnapshotNotebook],
+    listed: &[NotebookFile],
+    max_notebook_bytes: u64,
+) -> Vec<LeftOutNotebook> {
     let left_out = notebooks.iter().zip(listed).filter_map(|(known, one)| {
         let now = WhyLeftOut::of(one, max_notebook_bytes);
         let is_left_out = now == WhyLeftOut::TooLarge || why_nowhere(known.place).is_some();
-        is_left_out.then(|| LeftOut {
+        is_left_out.then(|| LeftOutNotebook {
             notebook: known.notebook.clone(),
             why: now,
         })
@@ -373,7 +381,7 @@ pub(crate) fn unharmed<T>(work: impl FnOnce() -> T) -> Option<T> {
 pub(super) fn corpus(
     segments: &[Segment],
     meant: Option<&[Segment]>,
-    notebooks: &[Notebook],
+    notebooks: &[SnapshotNotebook],
 ) -> Arc<Corpus> {
     let places: Vec<Place> = notebooks.iter().map(|known| known.place).collect();
     let meant = meant.filter(|meant| meant.len() == segments.len());

@@ -20,19 +20,19 @@ fn now() -> i64 {
     1_000
 }
 
-fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<Shelf> {
+fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<OpenCollection> {
     let models = Models::built_in().unwrap();
-    Shelf::open(
+    OpenCollection::open(
         storage.library(),
         "lab",
-        IndexPlace::Here(index, models, None),
+        IndexLocation::Here(index, models, None),
         now,
         &|| false,
     )
     .unwrap()
 }
 
-fn ids(shelf: &Shelf, query: &str) -> Vec<String> {
+fn ids(shelf: &OpenCollection, query: &str) -> Vec<String> {
     let found = shelf.search(&asked(query), 10, &|| false).unwrap();
     found.hits.iter().map(|hit| hit.id.to_string()).collect()
 }
@@ -184,7 +184,7 @@ fn a_notebook_that_cannot_be_read_hides_no_other() {
     );
 }
 
-fn left_out(shelf: &Shelf) -> Vec<(String, WhyLeftOut)> {
+fn left_out(shelf: &OpenCollection) -> Vec<(String, WhyLeftOut)> {
     let state = shelf.search(&asked("apples"), 10, &|| false).unwrap().state;
     let left_out = state.left_out.expect("it is known");
     let pairs = left_out.iter();
@@ -268,7 +268,7 @@ fn a_notebook_that_grew_too_large_is_reported_though_it_is_indexed() {
 fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
     let storage = library();
     let place = (None, Models::built_in().unwrap(), None);
-    let index = Embedded::open(storage.library(), "lab", place, now, &|| false).unwrap();
+    let index = LocalIndex::open(storage.library(), "lab", place, now, &|| false).unwrap();
     storage.write("lab", "early.md", b"# Early\n\nA quince.\n");
     let (is_listed, may_go_on) = (Barrier::new(2), Barrier::new(2));
     let asked_to_stop = AtomicUsize::new(0);
@@ -308,7 +308,7 @@ fn edits_of_one_notebook_do_not_make_the_others_be_read_again() {
         storage.write("lab", &format!("{number}.md"), text.as_bytes());
     }
     let place = (None, Models::built_in().unwrap(), None);
-    let index = Embedded::open(storage.library(), "lab", place, now, &|| false).unwrap();
+    let index = LocalIndex::open(storage.library(), "lab", place, now, &|| false).unwrap();
     let read = storage.read_of_notebooks();
     for round in 0..30 {
         let text = format!("# Edited\n\nQuince {round}.\n");

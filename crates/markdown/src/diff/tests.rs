@@ -208,7 +208,7 @@ fn a_merge_compares_two_parts_at_most() {
 
 #[test]
 fn a_changed_line_is_not_a_removal_here_and_an_addition_there() {
-    let edit = |old: Range<usize>, new: Range<usize>| Edit { old, new };
+    let edit = |old: Range<usize>, new: Range<usize>| LineReplacement { old, new };
     let cases: [([u32; 3], [u32; 3], _, _); 3] = [
         (
             [0, 0, 1],
@@ -351,7 +351,7 @@ proptest! {
         // The same with all lines.
         let new = changes.apply(old.as_bytes()).expect("inside");
         let tables = (LineTable::new(old.as_bytes()), LineTable::new(&new));
-        let edits: Vec<Edit> = changed_regions(&tables.0, &tables.1, &changes, context)
+        let edits: Vec<LineReplacement> = changed_regions(&tables.0, &tables.1, &changes, context)
             .into_iter()
             .flat_map(|region| {
                 let mut room = MAX_COMPARED_IN_ALL;

@@ -1,10 +1,10 @@
 //! Incremental parsing after a change: the sections far from the change are reused.
 
 use super::{
-    Builder, Document, Found, Section,
-    stretch::{Stretch, is_plain, stands_by_itself},
+    Document, DocumentBuilder, RawHeading, Section,
+    stretch::{SectionRun, is_plain, stands_by_itself},
 };
-use crate::{Changes, Source, Span, options::Markdown};
+use crate::{Changes, Source, Span, options::ParserInput};
 
 impl Source<'_> {
     /// Parses this document, which `changes` made from the document `before` with the sections `known`. The result is
@@ -40,15 +40,15 @@ impl Source<'_> {
         if !same_start || !stands_by_itself(self) {
             return None;
         }
-        let stretch = Stretch::around(before, known, changed)?;
+        let stretch = SectionRun::around(before, known, changed)?;
         let moved = |at: usize| at + self.text.len() - before.text.len();
         let next = known.sections.get(stretch.next);
         let end = next.map_or(self.text.len(), |next| moved(next.heading.end));
         if !is_plain(self.text.get(stretch.span.start..end)?) {
             return None;
         }
-        let mut builder = Builder::default();
-        builder.read(&Markdown::of(&self.text), stretch.span.start..end);
+        let mut builder = DocumentBuilder::default();
+        builder.read(&ParserInput::of(&self.text), stretch.span.start..end);
         let mut read = builder.headings;
         if let Some(next) = next {
             // After an unchanged top-level heading, everything is as it was.
@@ -67,21 +67,21 @@ impl Source<'_> {
         let mut headings = Vec::with_capacity(known.sections.len() + read.len());
         headings.extend(known.sections[..stretch.first].iter().map(|section| {
             let first_body = section.first_body.filter(|at| *at < stretch.span.start);
-            Found::known(section, section.heading, first_body.or(body_from_here))
+            RawHeading::known(section, section.heading, first_body.or(body_from_here))
         }));
-        headings.extend(read.into_iter().map(|found| Found {
+        headings.extend(read.into_iter().map(|found| RawHeading {
             first_body: found.first_body.or(body_behind),
             ..found
         }));
         headings.extend(known.sections[stretch.next..].iter().map(|section| {
             let heading = Span::new(moved(section.heading.start), moved(section.heading.end));
-            Found::known(section, heading, section.first_body.map(moved))
+            RawHeading::known(section, heading, section.first_body.map(moved))
         }));
         Some(Document::new(self, headings))
     }
 }
 
-impl Found {
+impl RawHeading {
     fn known(section: &Section, heading: Span, first_body: Option<usize>) -> Self {
         Self {
             level: section.level,

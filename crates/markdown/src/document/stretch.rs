@@ -6,7 +6,7 @@ use crate::{Document, Source, Span, lines::line_at};
 
 /// A part from a heading, or from the start of the Markdown, to a heading, or to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct SectionRun {
     pub(crate) span: Span,
     /// Index of its first heading.
     pub(crate) first: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Stretch {
     pub(crate) next: usize,
 }
 
-impl Stretch {
+impl SectionRun {
     /// Returns the smallest stretch of `document`, parsed from `source`, that contains `span` after its first heading
     /// and before the heading that follows. Returns `None` if the document must be parsed as a whole.
     pub(crate) fn around(source: &Source<'_>, document: &Document, span: Span) -> Option<Self> {

@@ -5,7 +5,7 @@ use crate::{Change, Source, Span, lines::line_at};
 
 /// The parts of a top-level heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parts {
+pub(super) enum HeadingParts {
     /// A heading written as `## Text ##`.
     Atx {
         marks: Span,
@@ -19,14 +19,14 @@ pub(super) enum Parts {
 /// Returns the span of the heading's text as written: without opening marks, closing marks and underline.
 pub(crate) fn written_text(bytes: &[u8], heading: Span) -> Span {
     match parts(bytes, heading) {
-        Parts::Atx { content, .. } | Parts::Setext { content, .. } => content,
+        HeadingParts::Atx { content, .. } | HeadingParts::Setext { content, .. } => content,
     }
 }
 
 const LEVELS: std::ops::RangeInclusive<u8> = 1..=6;
 
 /// Splits the heading at `heading`, which covers whole lines, into its parts.
-pub(super) fn parts(bytes: &[u8], heading: Span) -> Parts {
+pub(super) fn parts(bytes: &[u8], heading: Span) -> HeadingParts {
     let indent = count(bytes, heading.start, heading.end, |byte| byte == b' ');
     let marks_start = heading.start + indent;
     let marks_len = count(bytes, marks_start, heading.end, |byte| byte == b'#');
@@ -47,13 +47,13 @@ pub(super) fn parts(bytes: &[u8], heading: Span) -> Parts {
         at = line_at(&bytes[..heading.end], at).end;
     }
     let underline_end = line_at(&bytes[..heading.end], underline_start).content_end;
-    Parts::Setext {
+    HeadingParts::Setext {
         content: trimmed(bytes, Span::new(heading.start, underline_start)),
         underline: trimmed(bytes, Span::new(underline_start, underline_end)),
     }
 }
 
-fn atx(bytes: &[u8], heading: Span, marks: Span) -> Parts {
+fn atx(bytes: &[u8], heading: Span, marks: Span) -> HeadingParts {
     let line = Span::new(
         marks.end,
         line_at(&bytes[..heading.end], heading.start).content_end,
@@ -68,13 +68,13 @@ fn atx(bytes: &[u8], heading: Span, marks: Span) -> Parts {
     let stands_alone =
         closing_start == text.start || matches!(bytes[closing_start - 1], b' ' | b'\t');
     if closing_len > 0 && stands_alone {
-        Parts::Atx {
+        HeadingParts::Atx {
             marks,
             content: trimmed(bytes, Span::new(text.start, closing_start)),
             closing: Some(Span::new(closing_start, text.end)),
         }
     } else {
-        Parts::Atx {
+        HeadingParts::Atx {
             marks,
             content: text,
             closing: None,
@@ -116,7 +116,7 @@ pub(super) fn with_level(bytes: &[u8], span: Span, level: u8) -> Result<Vec<Chan
     }
     let mark = "#".repeat(usize::from(level));
     match parts(bytes, span) {
-        Parts::Atx { marks, closing, .. } => {
+        HeadingParts::Atx { marks, closing, .. } => {
             let mut changes = vec![Change::new(marks, mark.clone())];
             // A closing mark as long as the opening one stays that way.
             changes.extend(
@@ -126,11 +126,11 @@ pub(super) fn with_level(bytes: &[u8], span: Span, level: u8) -> Result<Vec<Chan
             );
             Ok(changes)
         }
-        Parts::Setext { underline, .. } if level <= 2 => {
+        HeadingParts::Setext { underline, .. } if level <= 2 => {
             let sign = if level == 1 { "=" } else { "-" };
             Ok(vec![Change::new(underline, sign.repeat(underline.len()))])
         }
-        Parts::Setext { content, underline } => {
+        HeadingParts::Setext { content, underline } => {
             let line = one_line(bytes, content);
             let written = write(level, &line)?;
             if text_of(&written) != text_of_setext(bytes, span) {
@@ -153,13 +153,15 @@ pub(super) fn with_text(
 ) -> Result<Vec<Change>, EditError> {
     let text = checked(heading)?;
     match parts(bytes, span) {
-        Parts::Atx { content, .. } if !content.is_empty() => Ok(vec![Change::new(content, text)]),
-        Parts::Atx { marks, closing, .. } => {
+        HeadingParts::Atx { content, .. } if !content.is_empty() => {
+            Ok(vec![Change::new(content, text)])
+        }
+        HeadingParts::Atx { marks, closing, .. } => {
             let end = closing.map_or(marks.end, |closing| closing.end);
             let changed = Span::new(marks.start, end);
             Ok(vec![Change::new(changed, write(level, heading)?)])
         }
-        Parts::Setext { content, underline } => {
+        HeadingParts::Setext { content, underline } => {
             let plain = heading.trim_matches([' ', '\t']);
             let sign = if level == 1 { "=" } else { "-" };
             let alone = format!("{plain}\n{}", sign.repeat(3));

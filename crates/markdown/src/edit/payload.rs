@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 
-use super::{EditError, Escape, Top, content_span, heading, spacing::with_line_ends, tops};
-use crate::{Change, Changes, LineIndex, Source, Span, options::Markdown};
+use super::{EditError, Escape, TopSection, content_span, heading, spacing::with_line_ends, tops};
+use crate::{Change, Changes, LineIndex, Source, Span, options::ParserInput};
 
 /// How to treat headings in a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Payload {
         }
     }
 
-    fn shifted(text: &str, tops: &[Top], shift: i16) -> Result<Self, EditError> {
+    fn shifted(text: &str, tops: &[TopSection], shift: i16) -> Result<Self, EditError> {
         let levels = tops
             .iter()
             .map(|top| shifted_level(top.level, shift))
@@ -99,7 +99,11 @@ impl Payload {
 }
 
 /// Returns the changes that shift the levels of the headings of `tops`.
-pub(super) fn relevel(bytes: &[u8], tops: &[Top], shift: i16) -> Result<Vec<Change>, EditError> {
+pub(super) fn relevel(
+    bytes: &[u8],
+    tops: &[TopSection],
+    shift: i16,
+) -> Result<Vec<Change>, EditError> {
     let mut changes = Vec::new();
     for top in tops {
         let level = shifted_level(top.level, shift)?;
@@ -136,7 +140,7 @@ pub(super) fn open_end(text: &str) -> Option<Escape> {
     }
     let mut depth = 0_usize;
     let mut last = Escape::Open;
-    for (event, _) in Markdown::of(text).all_events() {
+    for (event, _) in ParserInput::of(text).all_events() {
         match event {
             Event::Start(tag) => {
                 if depth == 0 {

@@ -1,10 +1,10 @@
 //! Target positions of inserted and moved sections.
 
-use super::{EditError, Top};
+use super::{EditError, TopSection};
 
 /// Where to put a section. All variants but the first name another section by its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SectionPlacement {
     /// At this index in the list of all sections: 0 is before the first, their number is the end.
     Position(usize),
     /// Before this section.
@@ -19,32 +19,36 @@ pub enum Place {
 
 /// A resolved place: the position of the section that will follow, and the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct ResolvedPlacement {
     pub(super) position: usize,
     pub(super) level: u8,
 }
 
 /// Resolves `place` in the list `tops`. The level is `level`, or the one that the place implies.
-pub(super) fn find(tops: &[Top], place: Place, level: Option<u8>) -> Result<Spot, EditError> {
+pub(super) fn find(
+    tops: &[TopSection],
+    place: SectionPlacement,
+    level: Option<u8>,
+) -> Result<ResolvedPlacement, EditError> {
     let anchor = |position: usize| tops.get(position).ok_or(EditError::NoSuchSection);
     let (position, suggested) = match place {
-        Place::Position(position) => {
+        SectionPlacement::Position(position) => {
             if position > tops.len() {
                 return Err(EditError::PositionOutOfRange { max: tops.len() });
             }
             let neighbour = tops.get(position).or(tops.last());
             (position, neighbour.map_or(1, |top| top.level))
         }
-        Place::Before(section) => (section, anchor(section)?.level),
-        Place::After(section) => (anchor(section)?.subtree_end, anchor(section)?.level),
-        Place::FirstChild(section) => {
+        SectionPlacement::Before(section) => (section, anchor(section)?.level),
+        SectionPlacement::After(section) => (anchor(section)?.subtree_end, anchor(section)?.level),
+        SectionPlacement::FirstChild(section) => {
             let first = children(tops, section).next();
             (
                 section + 1,
                 first.map_or(anchor(section)?.level + 1, |top| top.level),
             )
         }
-        Place::LastChild(section) => {
+        SectionPlacement::LastChild(section) => {
             let last = children(tops, section).last();
             let end = anchor(section)?.subtree_end;
             (
@@ -55,16 +59,18 @@ pub(super) fn find(tops: &[Top], place: Place, level: Option<u8>) -> Result<Spot
     };
     let level = level.unwrap_or(suggested);
     let as_child = match place {
-        Place::FirstChild(section) | Place::LastChild(section) => Some(anchor(section)?.level),
+        SectionPlacement::FirstChild(section) | SectionPlacement::LastChild(section) => {
+            Some(anchor(section)?.level)
+        }
         _ => None,
     };
     if !(1..=6).contains(&level) || as_child.is_some_and(|parent| level <= parent) {
         return Err(EditError::LevelOutOfRange);
     }
-    Ok(Spot { position, level })
+    Ok(ResolvedPlacement { position, level })
 }
 
-fn children(tops: &[Top], section: usize) -> impl Iterator<Item = &Top> {
+fn children(tops: &[TopSection], section: usize) -> impl Iterator<Item = &TopSection> {
     let end = tops.get(section).map_or(0, |top| top.subtree_end);
     tops.get(section + 1..end)
         .unwrap_or_default()

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::{
-    Edit, EditError, Editable, Escape, PayloadHeadings, Place, Top, Within, content_span, heading,
+    Edit, EditError, EditScope, EditableDocument, Escape, PayloadHeadings, SectionPlacement,
+    TopSection, content_span, heading,
     payload::{Payload, open_end, relevel, shifted_level},
-    place::{self, Spot},
+    place::{self, ResolvedPlacement},
     spacing::{
         Spacing, ends_with_blank_line, ends_with_line_end, lead, with_line_ends,
         without_trailing_blank_lines,
@@ -17,7 +18,7 @@ use crate::{Change, Changes, Source, Span};
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
     /// The sections that must result.
-    pub(super) expected: Vec<Expected>,
+    pub(super) expected: Vec<ExpectedSection>,
     /// Old positions of the sections that may get a different parent, because that was requested.
     pub(super) free: Range<usize>,
     pub(super) focus: Option<usize>,
@@ -25,7 +26,7 @@ pub(super) struct Plan {
 
 /// The required state of a section afterwards.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Expected {
+pub(super) enum ExpectedSection {
     /// Unchanged.
     Kept(usize),
     /// Unchanged except for its own body.
@@ -40,7 +41,7 @@ pub(super) enum Expected {
     OneOf { old: (usize, usize), level: u8 },
 }
 
-impl Editable<'_> {
+impl EditableDocument<'_> {
     pub(super) fn plan(&self, edit: &Edit<'_>, spacing: Spacing) -> Result<Plan, EditError> {
         match *edit {
             Edit::Insert {
@@ -97,7 +98,7 @@ impl Editable<'_> {
                 let top = *self.top(section)?;
                 let changes = heading::with_text(self.bytes, top.heading, top.level, heading)?;
                 let mut expected = self.all_kept();
-                expected[section] = Expected::Heading(section, top.level);
+                expected[section] = ExpectedSection::Heading(section, top.level);
                 Ok(Plan {
                     changes,
                     expected,
@@ -122,8 +123,8 @@ impl Editable<'_> {
         }
     }
 
-    fn all_kept(&self) -> Vec<Expected> {
-        (0..self.tops.len()).map(Expected::Kept).collect()
+    fn all_kept(&self) -> Vec<ExpectedSection> {
+        (0..self.tops.len()).map(ExpectedSection::Kept).collect()
     }
 
     /// Returns the start of the section at `position`, or the end of the document.
@@ -154,11 +155,11 @@ impl Editable<'_> {
         }
     }
 
-    fn insertion(&self, spot: Spot, text: &str, levels: &[u8]) -> Plan {
+    fn insertion(&self, spot: ResolvedPlacement, text: &str, levels: &[u8]) -> Plan {
         let offset = self.offset_of(spot.position);
         let at_end = spot.position == self.tops.len();
         let mut expected = self.all_kept();
-        let new = levels.iter().map(|level| Expected::New(*level));
+        let new = levels.iter().map(|level| ExpectedSection::New(*level));
         expected.splice(spot.position..spot.position, new);
         Plan {
             changes: vec![Change::new(
@@ -200,19 +201,19 @@ impl Editable<'_> {
         let payload = Payload::body(body, level, headings, self.line_end, may_stay_open)?;
         let change = self.fitted_body(region, old, &payload.text, next, spacing);
         let window = (section + 1, next);
-        let mut expected: Vec<Expected> = (0..section).map(Expected::Kept).collect();
-        expected.push(Expected::OwnBody(section));
+        let mut expected: Vec<ExpectedSection> = (0..section).map(ExpectedSection::Kept).collect();
+        expected.push(ExpectedSection::OwnBody(section));
         expected.extend(payload.levels.iter().map(|level| {
             if window.0 == window.1 {
-                Expected::New(*level)
+                ExpectedSection::New(*level)
             } else {
-                Expected::OneOf {
+                ExpectedSection::OneOf {
                     old: window,
                     level: *level,
                 }
             }
         }));
-        expected.extend((next..self.tops.len()).map(Expected::Kept));
+        expected.extend((next..self.tops.len()).map(ExpectedSection::Kept));
         Ok(Plan {
             changes: vec![change],
             expected,
@@ -255,8 +256,8 @@ impl Editable<'_> {
 
     fn deletion(&self, section: usize) -> Result<Plan, EditError> {
         let top = *self.top(section)?;
-        let mut expected: Vec<Expected> = (0..section).map(Expected::Kept).collect();
-        expected.extend((top.subtree_end..self.tops.len()).map(Expected::Kept));
+        let mut expected: Vec<ExpectedSection> = (0..section).map(ExpectedSection::Kept).collect();
+        expected.extend((top.subtree_end..self.tops.len()).map(ExpectedSection::Kept));
         Ok(Plan {
             changes: vec![Change::new(self.removed(&top), Vec::new())],
             expected,
@@ -266,7 +267,7 @@ impl Editable<'_> {
     }
 
     /// Returns the span to delete for a subtree; at the end of a document it includes the blank lines before it.
-    fn removed(&self, top: &Top) -> Span {
+    fn removed(&self, top: &TopSection) -> Span {
         if top.subtree.end < self.bytes.len() {
             return top.subtree;
         }
@@ -280,7 +281,7 @@ impl Editable<'_> {
     fn relocation(
         &self,
         section: usize,
-        place: Place,
+        place: SectionPlacement,
         level: Option<u8>,
     ) -> Result<Plan, EditError> {
         let top = *self.top(section)?;
@@ -290,7 +291,7 @@ impl Editable<'_> {
         if spot.position == section {
             // It is already there. A bare position then implies nothing about the level.
             let level = match place {
-                Place::Position(_) => level.unwrap_or(top.level),
+                SectionPlacement::Position(_) => level.unwrap_or(top.level),
                 _ => spot.level,
             };
             return self.level_change(section, level);
@@ -314,12 +315,12 @@ impl Editable<'_> {
             .into_iter()
             .map(|position| {
                 if moved.contains(&position) && shift != 0 {
-                    Ok(Expected::Heading(
+                    Ok(ExpectedSection::Heading(
                         position,
                         shifted_level(self.tops[position].level, shift)?,
                     ))
                 } else {
-                    Ok(Expected::Kept(position))
+                    Ok(ExpectedSection::Kept(position))
                 }
             })
             .collect::<Result<Vec<_>, EditError>>()?;
@@ -338,7 +339,7 @@ impl Editable<'_> {
     }
 
     /// Returns the sections other than those of `moved`, as if those did not exist.
-    fn without(&self, moved: &Range<usize>) -> Vec<Top> {
+    fn without(&self, moved: &Range<usize>) -> Vec<TopSection> {
         let renumbered = |position: usize| {
             if position >= moved.end {
                 position - moved.len()
@@ -351,7 +352,7 @@ impl Editable<'_> {
             .iter()
             .enumerate()
             .filter(|(position, _)| !moved.contains(position));
-        kept.map(|(_, top)| Top {
+        kept.map(|(_, top)| TopSection {
             subtree_end: renumbered(top.subtree_end.min(self.tops.len())),
             parent: top.parent.map(renumbered),
             ..*top
@@ -360,7 +361,11 @@ impl Editable<'_> {
     }
 
     /// Translates a place that names sections into the list without the moved ones.
-    fn place_among_the_rest(&self, place: Place, moved: &Range<usize>) -> Result<Place, EditError> {
+    fn place_among_the_rest(
+        &self,
+        place: SectionPlacement,
+        moved: &Range<usize>,
+    ) -> Result<SectionPlacement, EditError> {
         let rest = self.tops.len() - moved.len();
         let other = |anchor: usize| {
             self.top(anchor)?;
@@ -373,19 +378,24 @@ impl Editable<'_> {
             }
         };
         Ok(match place {
-            Place::Position(position) if position > rest => {
+            SectionPlacement::Position(position) if position > rest => {
                 return Err(EditError::PositionOutOfRange { max: rest });
             }
-            Place::Position(position) => Place::Position(position),
-            Place::Before(anchor) => Place::Before(other(anchor)?),
-            Place::After(anchor) => Place::After(other(anchor)?),
-            Place::FirstChild(anchor) => Place::FirstChild(other(anchor)?),
-            Place::LastChild(anchor) => Place::LastChild(other(anchor)?),
+            SectionPlacement::Position(position) => SectionPlacement::Position(position),
+            SectionPlacement::Before(anchor) => SectionPlacement::Before(other(anchor)?),
+            SectionPlacement::After(anchor) => SectionPlacement::After(other(anchor)?),
+            SectionPlacement::FirstChild(anchor) => SectionPlacement::FirstChild(other(anchor)?),
+            SectionPlacement::LastChild(anchor) => SectionPlacement::LastChild(other(anchor)?),
         })
     }
 
     /// Returns the text of a subtree, with its levels shifted.
-    fn cut_out(&self, top: &Top, subtree: &[Top], shift: i16) -> Result<String, EditError> {
+    fn cut_out(
+        &self,
+        top: &TopSection,
+        subtree: &[TopSection],
+        shift: i16,
+    ) -> Result<String, EditError> {
         let mut changes = relevel(self.bytes, subtree, shift)?;
         for change in &mut changes {
             change.span = Span::new(
@@ -418,7 +428,7 @@ impl Editable<'_> {
         if shift != 0 {
             for position in subtree {
                 let level = shifted_level(self.tops[position].level, shift)?;
-                expected[position] = Expected::Heading(position, level);
+                expected[position] = ExpectedSection::Heading(position, level);
             }
         }
         Ok(Plan {
@@ -440,7 +450,9 @@ impl Editable<'_> {
         }
         Ok(Plan {
             changes: changes.iter().cloned().collect(),
-            expected: (0..self.tops.len()).map(Expected::SamePlace).collect(),
+            expected: (0..self.tops.len())
+                .map(ExpectedSection::SamePlace)
+                .collect(),
             free: 0..0,
             focus: None,
         })
@@ -448,7 +460,7 @@ impl Editable<'_> {
 
     fn text_change(
         &self,
-        within: Within,
+        within: EditScope,
         old: &str,
         new: &str,
         expected: usize,
@@ -457,17 +469,17 @@ impl Editable<'_> {
             return Err(EditError::EmptyOldText);
         }
         let (region, window, focus) = match within {
-            Within::Document => (
+            EditScope::Document => (
                 Span::new(self.source.body_start, self.bytes.len()),
                 0..self.tops.len(),
                 None,
             ),
-            Within::Body(section) => (
+            EditScope::Body(section) => (
                 self.top(section)?.own_body,
                 section + 1..section + 1,
                 Some(section),
             ),
-            Within::Subtree(section) => {
+            EditScope::Subtree(section) => {
                 let top = self.top(section)?;
                 let below = Span::new(top.heading.end, top.subtree.end);
                 (below, section + 1..top.subtree_end, Some(section))
@@ -534,17 +546,18 @@ impl Editable<'_> {
             .iter()
             .map(|top| top.level)
             .collect();
-        let mut expected: Vec<Expected> = (0..window.start).map(Expected::Kept).collect();
+        let mut expected: Vec<ExpectedSection> =
+            (0..window.start).map(ExpectedSection::Kept).collect();
         if let Some(section) = focus {
-            expected[section] = Expected::OwnBody(section);
+            expected[section] = ExpectedSection::OwnBody(section);
         }
         let old = (window.start, window.end);
         expected.extend(
             levels
                 .iter()
-                .map(|level| Expected::OneOf { old, level: *level }),
+                .map(|level| ExpectedSection::OneOf { old, level: *level }),
         );
-        expected.extend((window.end..self.tops.len()).map(Expected::Kept));
+        expected.extend((window.end..self.tops.len()).map(ExpectedSection::Kept));
         Ok(Plan {
             changes,
             expected,

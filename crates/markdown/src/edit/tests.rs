@@ -9,7 +9,7 @@ const SAMPLE: &str = "# Title\n\nIntro text.\n\n## Alpha\n\nAlpha body.\n\n### A
 
 fn try_edit(text: &str, edit: &Edit<'_>) -> Result<String, EditError> {
     let document = Source::new(text.as_bytes()).parse();
-    let edited = Editable::new(text.as_bytes(), &document)?.edit(edit)?;
+    let edited = EditableDocument::new(text.as_bytes(), &document)?.edit(edit)?;
     Ok(String::from_utf8(edited.bytes).expect("edits keep UTF-8"))
 }
 
@@ -18,7 +18,7 @@ fn check(text: &str, edit: &Edit<'_>, expected: &str) {
     assert_eq!(try_edit(text, edit).as_deref(), Ok(expected));
 }
 
-fn insert<'a>(place: Place, heading: &'a str, body: &'a str) -> Edit<'a> {
+fn insert<'a>(place: SectionPlacement, heading: &'a str, body: &'a str) -> Edit<'a> {
     Edit::Insert {
         place,
         level: None,
@@ -68,44 +68,48 @@ fn changes_within_lines_leave_the_tree_alone() {
 
 #[test]
 fn inserts_go_where_they_are_told() {
-    let first = insert(Place::Position(0), "New", "New body.");
+    let first = insert(SectionPlacement::Position(0), "New", "New body.");
     check(SAMPLE, &first, &format!("# New\n\nNew body.\n\n{SAMPLE}"));
-    let last = insert(Place::Position(5), "New", "New body.");
+    let last = insert(SectionPlacement::Position(5), "New", "New body.");
     check(SAMPLE, &last, &format!("{SAMPLE}\n## New\n\nNew body.\n"));
-    check("", &insert(Place::Position(0), "New", "x"), "# New\n\nx\n");
+    check(
+        "",
+        &insert(SectionPlacement::Position(0), "New", "x"),
+        "# New\n\nx\n",
+    );
     check(
         "just text",
-        &insert(Place::Position(0), "New", "x"),
+        &insert(SectionPlacement::Position(0), "New", "x"),
         "just text\n\n# New\n\nx",
     );
     check(
         "---\ntitle: Hello\n---\n\n# Real\n\nbody\n",
-        &insert(Place::Position(0), "New", "n"),
+        &insert(SectionPlacement::Position(0), "New", "n"),
         "---\ntitle: Hello\n---\n\n# New\n\nn\n\n# Real\n\nbody\n",
     );
     check(
         "---\na: 1\n---",
-        &insert(Place::Position(0), "New", ""),
+        &insert(SectionPlacement::Position(0), "New", ""),
         "---\na: 1\n---\n\n# New",
     );
     check(
         "\u{feff}# A\r\n\r\na\r\n",
-        &insert(Place::After(0), "B", "x\ny"),
+        &insert(SectionPlacement::After(0), "B", "x\ny"),
         "\u{feff}# A\r\n\r\na\r\n\r\n# B\r\n\r\nx\r\ny\r\n",
     );
     check(
         "# A\n\na",
-        &insert(Place::After(0), "B", "b"),
+        &insert(SectionPlacement::After(0), "B", "b"),
         "# A\n\na\n\n# B\n\nb",
     );
     check(
         "# A\n\n## X\n\nx\n",
-        &insert(Place::FirstChild(0), "W", "w"),
+        &insert(SectionPlacement::FirstChild(0), "W", "w"),
         "# A\n\n## W\n\nw\n\n## X\n\nx\n",
     );
     check(
         "# A\n\na\n\n# B\n",
-        &insert(Place::LastChild(0), "W", "w"),
+        &insert(SectionPlacement::LastChild(0), "W", "w"),
         "# A\n\na\n\n## W\n\nw\n\n# B\n",
     );
 }
@@ -114,19 +118,19 @@ fn inserts_go_where_they_are_told() {
 fn inserts_that_would_do_more_are_refused() {
     let err = |edit: &Edit<'_>| try_edit(SAMPLE, edit).unwrap_err();
     assert_eq!(
-        err(&insert(Place::Position(6), "N", "")),
+        err(&insert(SectionPlacement::Position(6), "N", "")),
         EditError::PositionOutOfRange { max: 5 }
     );
     assert_eq!(
-        err(&insert(Place::Position(4), "A\n# B", "x")),
+        err(&insert(SectionPlacement::Position(4), "A\n# B", "x")),
         EditError::HeadingHasLineBreak
     );
     assert_eq!(
-        err(&insert(Place::Position(4), " ", "x")),
+        err(&insert(SectionPlacement::Position(4), " ", "x")),
         EditError::EmptyHeading
     );
     let reparenting = Edit::Insert {
-        place: Place::Position(2),
+        place: SectionPlacement::Position(2),
         level: Some(1),
         heading: "N",
         body: "",
@@ -134,15 +138,19 @@ fn inserts_that_would_do_more_are_refused() {
     };
     assert_eq!(err(&reparenting), EditError::Reparents { section: 2 });
     assert_eq!(
-        err(&insert(Place::Position(3), "N", "```\nopen")),
+        err(&insert(SectionPlacement::Position(3), "N", "```\nopen")),
         EditError::Escapes(Escape::OpenFence)
     );
     assert_eq!(
-        err(&insert(Place::Position(3), "N", "<!-- open")),
+        err(&insert(SectionPlacement::Position(3), "N", "<!-- open")),
         EditError::Escapes(Escape::OpenHtml)
     );
     assert_eq!(
-        err(&insert(Place::Position(3), "N", "text\n\nSetext\n---\n")),
+        err(&insert(
+            SectionPlacement::Position(3),
+            "N",
+            "text\n\nSetext\n---\n"
+        )),
         EditError::Escapes(Escape::Heading {
             line: 3,
             level: 2,
@@ -152,7 +160,7 @@ fn inserts_that_would_do_more_are_refused() {
     assert_eq!(
         try_edit(
             "# A\n\n```\nnever closed\n",
-            &insert(Place::Position(1), "B", "")
+            &insert(SectionPlacement::Position(1), "B", "")
         ),
         Err(EditError::Escapes(Escape::Structure))
     );
@@ -161,7 +169,7 @@ fn inserts_that_would_do_more_are_refused() {
 #[test]
 fn payload_headings_can_be_rebased_or_let_through() {
     let with = |headings| Edit::Insert {
-        place: Place::Position(3),
+        place: SectionPlacement::Position(3),
         level: None,
         heading: "New",
         body: "text\n\n# Deep\n\nSetext\n------\n\nx",
@@ -237,7 +245,7 @@ fn a_subtree_is_replaced_as_a_whole() {
         headings: PayloadHeadings::Inside,
     };
     let document = Source::new(SAMPLE.as_bytes()).parse();
-    let edited = Editable::new(SAMPLE.as_bytes(), &document)
+    let edited = EditableDocument::new(SAMPLE.as_bytes(), &document)
         .unwrap()
         .edit(&edit)
         .unwrap();
@@ -277,7 +285,7 @@ fn deletes_take_the_subtree_and_nothing_else() {
     );
 }
 
-fn relocate(section: usize, place: Place) -> Edit<'static> {
+fn relocate(section: usize, place: SectionPlacement) -> Edit<'static> {
     Edit::Move {
         section,
         place,
@@ -289,37 +297,37 @@ fn relocate(section: usize, place: Place) -> Edit<'static> {
 fn moves_take_the_subtree_along() {
     check(
         SAMPLE,
-        &relocate(4, Place::Position(1)),
+        &relocate(4, SectionPlacement::Position(1)),
         "# Title\n\nIntro text.\n\n## Gamma\n\nGamma body.\n\n## Alpha\n\nAlpha body.\n\n### Alpha child\n\nChild body.\n\n## Beta\n\nBeta body.\n",
     );
     check(
         SAMPLE,
-        &relocate(1, Place::After(4)),
+        &relocate(1, SectionPlacement::After(4)),
         "# Title\n\nIntro text.\n\n## Beta\n\nBeta body.\n\n## Gamma\n\nGamma body.\n\n## Alpha\n\nAlpha body.\n\n### Alpha child\n\nChild body.\n",
     );
     check(
         SAMPLE,
-        &relocate(4, Place::Position(0)),
+        &relocate(4, SectionPlacement::Position(0)),
         "# Gamma\n\nGamma body.\n\n# Title\n\nIntro text.\n\n## Alpha\n\nAlpha body.\n\n### Alpha child\n\nChild body.\n\n## Beta\n\nBeta body.\n",
     );
     check(
         SAMPLE,
-        &relocate(3, Place::LastChild(1)),
+        &relocate(3, SectionPlacement::LastChild(1)),
         "# Title\n\nIntro text.\n\n## Alpha\n\nAlpha body.\n\n### Alpha child\n\nChild body.\n\n### Beta\n\nBeta body.\n\n## Gamma\n\nGamma body.\n",
     );
-    check(SAMPLE, &relocate(1, Place::Position(1)), SAMPLE);
+    check(SAMPLE, &relocate(1, SectionPlacement::Position(1)), SAMPLE);
     check(
         SAMPLE,
-        &relocate(2, Place::After(1)),
+        &relocate(2, SectionPlacement::After(1)),
         &SAMPLE.replace("### Alpha child", "## Alpha child"),
     );
     let err = |edit: &Edit<'_>| try_edit(SAMPLE, edit).unwrap_err();
     assert_eq!(
-        err(&relocate(1, Place::LastChild(2))),
+        err(&relocate(1, SectionPlacement::LastChild(2))),
         EditError::IntoItself
     );
     assert_eq!(
-        err(&relocate(1, Place::Position(4))),
+        err(&relocate(1, SectionPlacement::Position(4))),
         EditError::PositionOutOfRange { max: 3 }
     );
 }
@@ -371,7 +379,7 @@ fn headings_keep_their_style() {
     );
 }
 
-fn words<'a>(within: Within, old: &'a str, new: &'a str, expected: usize) -> Edit<'a> {
+fn words<'a>(within: EditScope, old: &'a str, new: &'a str, expected: usize) -> Edit<'a> {
     Edit::ReplaceText {
         within,
         old,
@@ -384,30 +392,30 @@ fn words<'a>(within: Within, old: &'a str, new: &'a str, expected: usize) -> Edi
 fn words_are_replaced_when_they_are_as_many_as_expected() {
     check(
         SAMPLE,
-        &words(Within::Body(3), "Beta", "The $1 beta", 1),
+        &words(EditScope::Body(3), "Beta", "The $1 beta", 1),
         &SAMPLE.replace("Beta body", "The $1 beta body"),
     );
     let err = |edit: &Edit<'_>| try_edit(SAMPLE, edit).unwrap_err();
     assert_eq!(
-        err(&words(Within::Subtree(1), "body", "x", 1)),
+        err(&words(EditScope::Subtree(1), "body", "x", 1)),
         EditError::TextCount {
             found: 2,
             expected: 1
         }
     );
     assert_eq!(
-        err(&words(Within::Body(3), "Gamma", "x", 1)),
+        err(&words(EditScope::Body(3), "Gamma", "x", 1)),
         EditError::TextCount {
             found: 0,
             expected: 1
         }
     );
     assert_eq!(
-        err(&words(Within::Body(3), "", "x", 1)),
+        err(&words(EditScope::Body(3), "", "x", 1)),
         EditError::EmptyOldText
     );
     assert_eq!(
-        err(&words(Within::Body(3), "Beta body.", "x\n\n# Top\n", 1)),
+        err(&words(EditScope::Body(3), "Beta body.", "x\n\n# Top\n", 1)),
         EditError::Escapes(Escape::Heading {
             line: 3,
             level: 1,
@@ -416,12 +424,12 @@ fn words_are_replaced_when_they_are_as_many_as_expected() {
     );
     check(
         "# A\r\n\r\none\r\ntwo\r\n",
-        &words(Within::Body(0), "one\ntwo", "1\n2", 1),
+        &words(EditScope::Body(0), "one\ntwo", "1\n2", 1),
         "# A\r\n\r\n1\r\n2\r\n",
     );
     check(
         "preamble\n\n# A\n",
-        &words(Within::Document, "preamble", "x", 1),
+        &words(EditScope::Document, "preamble", "x", 1),
         "x\n\n# A\n",
     );
 }
@@ -519,11 +527,11 @@ impl AnyEdit {
             _ => PayloadHeadings::AsWritten,
         };
         let place = match self.kind % 5 {
-            0 => Place::Position(target),
-            1 => Place::Before(target),
-            2 => Place::After(target),
-            3 => Place::FirstChild(target),
-            _ => Place::LastChild(target),
+            0 => SectionPlacement::Position(target),
+            1 => SectionPlacement::Before(target),
+            2 => SectionPlacement::After(target),
+            3 => SectionPlacement::FirstChild(target),
+            _ => SectionPlacement::LastChild(target),
         };
         let (heading, body) = (self.heading.as_str(), self.body.as_str());
         match self.kind {
@@ -556,7 +564,7 @@ impl AnyEdit {
                 level: level.unwrap_or(2),
             },
             _ => Edit::ReplaceText {
-                within: Within::Subtree(section),
+                within: EditScope::Subtree(section),
                 old: "a",
                 new: body,
                 expected: 1,
@@ -590,7 +598,7 @@ proptest! {
     fn an_edit_changes_what_it_says_and_nothing_else(text in any_document(), any in any_edit()) {
         let bytes = text.as_bytes();
         let document = Source::new(bytes).parse();
-        let Ok(edited) = Editable::new(bytes, &document).unwrap().edit(&any.as_edit()) else {
+        let Ok(edited) = EditableDocument::new(bytes, &document).unwrap().edit(&any.as_edit()) else {
             return Ok(());
         };
         let back = edited.changes.inverse(bytes);
@@ -615,7 +623,7 @@ proptest! {
             Edit::ReplaceSubtree { section, .. }
             | Edit::SetLevel { section, .. }
             | Edit::Delete { section }
-            | Edit::ReplaceText { within: Within::Subtree(section), .. }
+            | Edit::ReplaceText { within: EditScope::Subtree(section), .. }
             | Edit::Move { section, .. } => {
                 !(section..super::tops(&document)[section].subtree_end).contains(&old)
             }
@@ -648,7 +656,7 @@ proptest! {
         for any in &script {
             let bytes = &states[states.len() - 1];
             let document = Source::new(bytes).parse();
-            if let Ok(edited) = Editable::new(bytes, &document).unwrap().edit(&any.as_edit()) {
+            if let Ok(edited) = EditableDocument::new(bytes, &document).unwrap().edit(&any.as_edit()) {
                 let back = edited.changes.inverse(bytes);
                 prop_assert_eq!(&back.inverse(&edited.bytes), &edited.changes);
                 all = all.then(&edited.changes);
@@ -682,7 +690,7 @@ proptest! {
         } else {
             Edit::ReplaceBody { section, body: content, headings }
         };
-        let edited = Editable::new(bytes, &document).unwrap().edit(&edit).unwrap();
+        let edited = EditableDocument::new(bytes, &document).unwrap().edit(&edit).unwrap();
         prop_assert!(edited.changes.is_empty());
         prop_assert_eq!(edited.bytes, bytes);
     }
@@ -693,7 +701,7 @@ proptest! {
         let bytes = text.as_bytes();
         let document = Source::new(bytes).parse();
         let edit = Edit::ReplaceBody { section, body: &payload, headings: PayloadHeadings::Inside };
-        let Ok(edited) = Editable::new(bytes, &document).unwrap().edit(&edit) else { return Ok(()) };
+        let Ok(edited) = EditableDocument::new(bytes, &document).unwrap().edit(&edit) else { return Ok(()) };
         let (_, _, extent) = edited.document.top_level().nth(section).unwrap();
         let read = content_span(&edited.bytes, extent.own_body).slice(&edited.bytes);
         let all = Span::new(0, payload.len());

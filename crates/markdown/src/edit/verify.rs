@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::{EditError, Editable, Escape, content_span, plan::Expected, tops};
+use super::{EditError, EditableDocument, Escape, content_span, plan::ExpectedSection, tops};
 use crate::{Document, Span, align};
 
-impl Editable<'_> {
+impl EditableDocument<'_> {
     /// Compares the sections of the edited document with the expected ones, and returns the old position of each.
     pub(super) fn verify(
         &self,
-        expected: &[Expected],
+        expected: &[ExpectedSection],
         free: &Range<usize>,
         bytes: &[u8],
         document: &Document,
@@ -22,11 +22,11 @@ impl Editable<'_> {
         let mut lineage = Vec::with_capacity(now.len());
         for (expected, top) in expected.iter().zip(&now) {
             let (origin, level) = match *expected {
-                Expected::Kept(old) | Expected::OwnBody(old) | Expected::SamePlace(old) => {
-                    (Some(old), self.tops[old].level)
-                }
-                Expected::Heading(old, level) => (Some(old), level),
-                Expected::New(level) | Expected::OneOf { level, .. } => (None, level),
+                ExpectedSection::Kept(old)
+                | ExpectedSection::OwnBody(old)
+                | ExpectedSection::SamePlace(old) => (Some(old), self.tops[old].level),
+                ExpectedSection::Heading(old, level) => (Some(old), level),
+                ExpectedSection::New(level) | ExpectedSection::OneOf { level, .. } => (None, level),
             };
             if top.level != level {
                 return Err(changed);
@@ -35,13 +35,17 @@ impl Editable<'_> {
             let same_content =
                 |was: Span, is: Span| same(content_span(self.bytes, was), content_span(bytes, is));
             let holds = match *expected {
-                Expected::Kept(old) => {
+                ExpectedSection::Kept(old) => {
                     same_content(self.tops[old].heading, top.heading)
                         && same_content(self.tops[old].own_body, top.own_body)
                 }
-                Expected::OwnBody(old) => same_content(self.tops[old].heading, top.heading),
-                Expected::Heading(old, _) => same_content(self.tops[old].own_body, top.own_body),
-                Expected::SamePlace(_) | Expected::New(_) | Expected::OneOf { .. } => true,
+                ExpectedSection::OwnBody(old) => same_content(self.tops[old].heading, top.heading),
+                ExpectedSection::Heading(old, _) => {
+                    same_content(self.tops[old].own_body, top.own_body)
+                }
+                ExpectedSection::SamePlace(_)
+                | ExpectedSection::New(_)
+                | ExpectedSection::OneOf { .. } => true,
             };
             if !holds {
                 return Err(changed);
@@ -56,12 +60,13 @@ impl Editable<'_> {
     /// Matches the sections in a replaced window with the old ones.
     fn compare_window(
         &self,
-        expected: &[Expected],
+        expected: &[ExpectedSection],
         bytes: &[u8],
         document: &Document,
         lineage: &mut [Option<usize>],
     ) {
-        let is_open = |expected: &Expected| matches!(expected, Expected::OneOf { .. });
+        let is_open =
+            |expected: &ExpectedSection| matches!(expected, ExpectedSection::OneOf { .. });
         let Some(start) = expected.iter().position(is_open) else {
             return;
         };
@@ -70,7 +75,7 @@ impl Editable<'_> {
                 .iter()
                 .take_while(|one| is_open(one))
                 .count();
-        let Expected::OneOf {
+        let ExpectedSection::OneOf {
             old: (from, to), ..
         } = expected[start]
         else {
@@ -89,7 +94,7 @@ impl Editable<'_> {
     fn same_parents(
         &self,
         free: &Range<usize>,
-        now: &[super::Top],
+        now: &[super::TopSection],
         lineage: &[Option<usize>],
     ) -> Result<(), EditError> {
         for (position, top) in now.iter().enumerate() {

@@ -11,10 +11,10 @@ mod tests;
 
 use std::fmt;
 
-use self::{block::Block, proof::Proof};
+use self::{block::YamlBlock, proof::Proof};
 use super::{
     byte_order_mark_len, split,
-    written::{self, Dates, reads_as},
+    written::{self, DateStyle, reads_as},
 };
 use crate::{
     Change, Changes, Mapping, Source, Span, Value, YamlError,
@@ -97,14 +97,14 @@ pub fn set_key(bytes: &[u8], key: &str, value: &Value) -> Result<Changes, FrontM
     let source = utf8_source(bytes)?;
     let before = mapping(&source)?;
     let old = before.get(key);
-    if old.is_some_and(|old| reads_as(value, old, Dates::AsText)) {
+    if old.is_some_and(|old| reads_as(value, old, DateStyle::AsText)) {
         return Ok(Changes::default());
     }
     let new = NewValue { value };
     let changes = match split(&source.text) {
         None => vec![new_block(&source.text, key, new)],
         Some(found) => in_note(
-            Block::new(&source.text, found).set(key, old, new)?,
+            YamlBlock::new(&source.text, found).set(key, old, new)?,
             found.yaml.start,
         ),
     };
@@ -129,7 +129,7 @@ pub fn remove_key(bytes: &[u8], key: &str) -> Result<Changes, FrontMatterError> 
     let (Some(found), Some(_)) = (split(&source.text), before.get(key)) else {
         return Err(FrontMatterError::KeyNotFound);
     };
-    let removal = Block::new(&source.text, found).remove(key)?;
+    let removal = YamlBlock::new(&source.text, found).remove(key)?;
     let changes = in_note(vec![removal], found.yaml.start);
     Proof {
         source: &source,

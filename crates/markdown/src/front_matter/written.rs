@@ -4,7 +4,7 @@ use crate::{Value, yaml};
 
 /// How an unquoted date compares with a requested string.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dates {
+pub(super) enum DateStyle {
     /// As the string that is written there, which is all that callers are shown.
     AsText,
     /// As a date, which is not a string.
@@ -13,7 +13,7 @@ pub(super) enum Dates {
 
 /// The context of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScalarContext {
     /// On a line of its own.
     Block,
     /// Inside brackets or braces, where more characters are special.
@@ -23,25 +23,25 @@ enum Place {
 /// Writes `value` on one line, with lists and mappings in flow style. A string stays a string for every parser.
 pub(super) fn value(value: &Value) -> String {
     let mut text = String::new();
-    push(&mut text, value, Place::Block);
+    push(&mut text, value, ScalarContext::Block);
     text
 }
 
 /// Writes `key` as it appears before a colon.
 pub(super) fn key(key: &str) -> String {
     let mut text = String::new();
-    push_text(&mut text, key, Place::Block);
+    push_text(&mut text, key, ScalarContext::Block);
     text
 }
 
 /// Returns whether `read` is the result of writing `asked` and reading it back.
-pub(super) fn reads_as(asked: &Value, read: &Value, dates: Dates) -> bool {
+pub(super) fn reads_as(asked: &Value, read: &Value, dates: DateStyle) -> bool {
     match (asked, read) {
         (Value::Number(asked), Value::Number(read)) => {
             asked == read || (asked.is_nan() && read.is_nan())
         }
         (Value::String(asked), Value::Timestamp(read)) => {
-            dates == Dates::AsText && asked == read.as_written()
+            dates == DateStyle::AsText && asked == read.as_written()
         }
         (Value::List(asked), Value::List(read)) => {
             asked.len() == read.len()
@@ -63,7 +63,7 @@ pub(super) fn reads_as(asked: &Value, read: &Value, dates: Dates) -> bool {
     }
 }
 
-fn push(out: &mut String, value: &Value, place: Place) {
+fn push(out: &mut String, value: &Value, place: ScalarContext) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -74,7 +74,7 @@ fn push(out: &mut String, value: &Value, place: Place) {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
                 separate(out, index);
-                push(out, item, Place::Flow);
+                push(out, item, ScalarContext::Flow);
             }
             out.push(']');
         }
@@ -82,9 +82,9 @@ fn push(out: &mut String, value: &Value, place: Place) {
             out.push('{');
             for (index, (key, value)) in pairs.iter().enumerate() {
                 separate(out, index);
-                push_text(out, key, Place::Flow);
+                push_text(out, key, ScalarContext::Flow);
                 out.push_str(": ");
-                push(out, value, Place::Flow);
+                push(out, value, ScalarContext::Flow);
             }
             out.push('}');
         }
@@ -111,7 +111,7 @@ fn number(value: f64) -> String {
     }
 }
 
-fn push_text(out: &mut String, text: &str, place: Place) {
+fn push_text(out: &mut String, text: &str, place: ScalarContext) {
     if is_plain(text, place) && is_text_to_everybody(text) {
         out.push_str(text);
     } else {
@@ -120,7 +120,7 @@ fn push_text(out: &mut String, text: &str, place: Place) {
 }
 
 /// Returns whether `text`, unquoted, is one scalar with exactly these characters.
-fn is_plain(text: &str, place: Place) -> bool {
+fn is_plain(text: &str, place: ScalarContext) -> bool {
     let mut chars = text.chars();
     let starts_well = match chars.next() {
         None | Some(',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>') => false,
@@ -136,7 +136,7 @@ fn is_plain(text: &str, place: Place) -> bool {
         && !text.contains(": ")
         && !text.contains(" #")
         && !text.ends_with(':')
-        && (place == Place::Block || is_plain_in_brackets(text))
+        && (place == ScalarContext::Block || is_plain_in_brackets(text))
 }
 
 /// Returns whether `text` can be unquoted in brackets. Old parsers fail on any colon there, as in
@@ -348,7 +348,7 @@ mod tests {
                 Ok(Value::Map(map)) => {
                     let (read_name, read) = map.iter().next().expect("an entry");
                     prop_assert_eq!(read_name, &name);
-                    prop_assert!(reads_as(&asked, read, Dates::AsDates), "{:?} {:?}", yaml, read);
+                    prop_assert!(reads_as(&asked, read, DateStyle::AsDates), "{:?} {:?}", yaml, read);
                 }
                 other => prop_assert!(false, "{:?}: {:?}", yaml, other),
             }

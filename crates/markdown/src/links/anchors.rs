@@ -10,7 +10,7 @@ use super::{
         folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
     },
 };
-use crate::{Source, Span, options::Markdown, trim};
+use crate::{Source, Span, options::ParserInput, trim};
 
 /// The headings of one document as links name them. Indices are those of
 /// [`Document::sections`](crate::Document::sections).
@@ -19,15 +19,15 @@ pub struct Anchors {
     headings: Vec<Heading>,
     by_anchor: HashMap<String, usize>,
     by_id: HashMap<String, usize>,
-    by_strict_text: Names,
-    by_loose_text: Names,
+    by_strict_text: HeadingNames,
+    by_loose_text: HeadingNames,
     html_ids: HashSet<String>,
     blocks: HashSet<String>,
 }
 
 /// The target of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resolution {
+pub enum FragmentResolution {
     /// The heading with this index.
     Heading(usize),
     /// The document as a whole: there is no fragment, or it is `top`.
@@ -78,13 +78,13 @@ pub(super) enum Spelling {
 
 /// A fragment that leads to a heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct FragmentMatch {
     pub(super) spelling: Spelling,
     /// The heading that each part of the fragment names. Never empty; the last is the target.
     pub(super) headings: Vec<usize>,
 }
 
-impl Trace {
+impl FragmentMatch {
     pub(super) fn target(&self) -> Option<usize> {
         self.headings.last().copied()
     }
@@ -114,16 +114,16 @@ impl AnchorReader {
 /// Finds headings among parser events.
 #[derive(Default)]
 struct HeadingReader {
-    reading: Option<Reading>,
+    reading: Option<OpenHeading>,
     image_depth: usize,
 }
 
 impl HeadingReader {
     /// Returns the heading that ends with this event.
-    fn event(&mut self, event: &Event<'_>, span: Span) -> Option<Reading> {
+    fn event(&mut self, event: &Event<'_>, span: Span) -> Option<OpenHeading> {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
-                self.reading = Some(Reading::new(*level as usize));
+                self.reading = Some(OpenHeading::new(*level as usize));
                 return None;
             }
             Event::End(TagEnd::Heading(_)) => return self.reading.take(),
@@ -150,7 +150,7 @@ impl Anchors {
         let (mut headings, mut unique) = (HeadingReader::default(), UniqueAnchors::default());
         let mut open = Vec::new();
         let mut in_code = false;
-        for (event, range) in Markdown::of(markdown).all_events() {
+        for (event, range) in ParserInput::of(markdown).all_events() {
             match &event {
                 Event::Start(Tag::CodeBlock(_)) => in_code = true,
                 Event::End(TagEnd::CodeBlock) => in_code = false,
@@ -230,31 +230,31 @@ impl Anchors {
     /// A CommonMark link is tried as an anchor first and as a heading's text second; a wiki link the other way round.
     /// Case is ignored. A text that several headings share leads to the first, and `A#B` to the first `B` below an `A`.
     #[must_use]
-    pub fn resolve(&self, form: LinkForm, fragment: &str) -> Resolution {
+    pub fn resolve(&self, form: LinkForm, fragment: &str) -> FragmentResolution {
         let fragment = trim(fragment);
         if fragment.is_empty() {
-            return Resolution::TopOfDocument;
+            return FragmentResolution::TopOfDocument;
         }
         if block_key(fragment).is_some() {
             return match self.has_block(fragment) {
-                true => Resolution::Block,
-                false => Resolution::MissingBlock,
+                true => FragmentResolution::Block,
+                false => FragmentResolution::MissingBlock,
             };
         }
         if let Some(target) = self.trace(form, fragment).and_then(|trace| trace.target()) {
-            return Resolution::Heading(target);
+            return FragmentResolution::Heading(target);
         }
         if self.html_ids.contains(&folded(fragment)) {
-            return Resolution::Html;
+            return FragmentResolution::Html;
         }
         if fragment.eq_ignore_ascii_case("top") {
-            return Resolution::TopOfDocument;
+            return FragmentResolution::TopOfDocument;
         }
-        Resolution::Missing
+        FragmentResolution::Missing
     }
 
     /// Returns how `fragment` leads to a heading, if it does.
-    pub(super) fn trace(&self, form: LinkForm, fragment: &str) -> Option<Trace> {
+    pub(super) fn trace(&self, form: LinkForm, fragment: &str) -> Option<FragmentMatch> {
         let fragment = trim(fragment);
         if form.is_wiki() {
             self.trace_text(fragment)
@@ -265,7 +265,7 @@ impl Anchors {
         }
     }
 
-    fn trace_anchor(&self, fragment: &str) -> Option<Trace> {
+    fn trace_anchor(&self, fragment: &str) -> Option<FragmentMatch> {
         let key = folded(fragment);
         let (index, spelling) = match self.by_id.get(&key) {
             Some(index) => (*index, Spelling::Id),
@@ -282,13 +282,13 @@ impl Anchors {
                 (index, spelling)
             }
         };
-        Some(Trace {
+        Some(FragmentMatch {
             spelling,
             headings: vec![index],
         })
     }
 
-    fn trace_text(&self, fragment: &str) -> Option<Trace> {
+    fn trace_text(&self, fragment: &str) -> Option<FragmentMatch> {
         let mut headings = Vec::new();
         let (mut from, mut above) = (0, 0);
         for part in parts(fragment) {
@@ -300,7 +300,7 @@ impl Anchors {
             from = next + 1;
             above = self.headings[next].level;
         }
-        (!headings.is_empty()).then_some(Trace {
+        (!headings.is_empty()).then_some(FragmentMatch {
             spelling: Spelling::Text,
             headings,
         })
@@ -319,12 +319,12 @@ impl Anchors {
 
     fn push(
         &mut self,
-        reading: Reading,
+        reading: OpenHeading,
         markdown: &str,
         unique: &mut UniqueAnchors,
         open: &mut Vec<usize>,
     ) {
-        let Reading { level, text, raw } = reading;
+        let OpenHeading { level, text, raw } = reading;
         let index = self.headings.len();
         while open
             .pop_if(|above| self.headings[*above].level >= level)
@@ -394,7 +394,7 @@ pub(super) fn parts(fragment: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A heading whose inline nodes are being read.
-struct Reading {
+struct OpenHeading {
     level: usize,
     /// The visible text: text and code, but not HTML or the alternative text of images.
     text: String,
@@ -402,7 +402,7 @@ struct Reading {
     raw: Option<Span>,
 }
 
-impl Reading {
+impl OpenHeading {
     fn new(level: usize) -> Self {
         Self {
             level,
@@ -424,11 +424,11 @@ impl Reading {
 
 /// Headings by text and level.
 #[derive(Clone, Debug, Default)]
-struct Names(HashMap<String, [Vec<usize>; LEVELS]>);
+struct HeadingNames(HashMap<String, [Vec<usize>; LEVELS]>);
 
 const LEVELS: usize = 6;
 
-impl Names {
+impl HeadingNames {
     /// Adds the heading at `index`, the last one so far.
     fn add(&mut self, key: String, index: usize, level: usize) {
         if !key.is_empty()

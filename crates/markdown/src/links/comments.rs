@@ -5,13 +5,13 @@ use std::ops::Range;
 /// Finds comments in the text of a document.
 #[derive(Debug, Default)]
 pub(super) struct CommentReader {
-    marks: Vec<Mark>,
+    marks: Vec<CommentMark>,
     block: usize,
 }
 
 /// A comment delimiter: two percent signs.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct CommentMark {
     at: usize,
     /// Number of the paragraph or other block that contains it.
     block: usize,
@@ -31,7 +31,7 @@ impl CommentReader {
                 continue;
             }
             let before = text[..at].trim_end_matches([' ', '\t', '>']);
-            self.marks.push(Mark {
+            self.marks.push(CommentMark {
                 at,
                 block: self.block,
                 starts_line: before.is_empty() || before.ends_with(['\n', '\r']),
@@ -51,7 +51,7 @@ impl CommentReader {
         let mut comments = Vec::new();
         let mut marks = self.marks.into_iter().peekable();
         while let Some(start) = marks.next() {
-            let ends = |end: &Mark| start.starts_line || end.block == start.block;
+            let ends = |end: &CommentMark| start.starts_line || end.block == start.block;
             if let Some(end) = marks.next_if(ends) {
                 comments.push(start.at..end.at + MARK.len());
             }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range};
 use pulldown_cmark::Event;
 
 use super::{LinkForm, LinkPart};
-use crate::{Span, is_whitespace, options::Markdown};
+use crate::{Span, is_whitespace, options::ParserInput};
 
 /// A destination as written, without its angle brackets or quotes, in offsets of the decoded text.
 pub(super) struct Destination {
@@ -164,7 +164,7 @@ fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
         .position(|byte| byte != b'#' && !byte.is_ascii_alphanumeric())?
         + 2;
     let entity = &text.get(..end).filter(|entity| entity.ends_with(';'))?;
-    let decoded: String = Markdown::of(entity)
+    let decoded: String = ParserInput::of(entity)
         .all_events()
         .filter_map(|(event, _)| match event {
             Event::Text(text) => Some(text.to_string()),

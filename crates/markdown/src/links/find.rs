@@ -10,7 +10,7 @@ use super::{
     destination::{self, Destination, Escapes},
     front_matter, html, wiki,
 };
-use crate::{Document, Source, Span, document::Stretch, options::Markdown};
+use crate::{Document, Source, Span, document::SectionRun, options::ParserInput};
 
 /// Returns all links of a document that stay inside the folder, in document order: those of its text, those in strings
 /// of its front matter, and `href` and `src` in HTML. Links in code and `%%comments%%` do not count.
@@ -18,7 +18,7 @@ use crate::{Document, Source, Span, document::Stretch, options::Markdown};
 pub fn links(source: &Source<'_>) -> Vec<Link> {
     let mut found = front_matter::links(source);
     let body = source.body_start..source.text.len();
-    found.extend(links_in(source, body, Comments::Skip));
+    found.extend(links_in(source, body, CommentLinks::Skip));
     found
 }
 
@@ -26,18 +26,18 @@ pub fn links(source: &Source<'_>) -> Vec<Link> {
 /// far from there is not read, so it is unknown where comments start, and links that may be in one count.
 #[must_use]
 pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<Link> {
-    match Stretch::around(source, document, span) {
-        Some(stretch) => links_in(source, stretch.span.range(), Comments::Read),
+    match SectionRun::around(source, document, span) {
+        Some(stretch) => links_in(source, stretch.span.range(), CommentLinks::Read),
         None => links(source),
     }
 }
 
-fn links_in(source: &Source<'_>, part: Range<usize>, comments: Comments) -> Vec<Link> {
-    let markdown = Markdown::of(&source.text);
-    let mut finder = Finder::new(&source.text, &markdown, part.start);
+fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
+    let markdown = ParserInput::of(&source.text);
+    let mut finder = LinkFinder::new(&source.text, &markdown, part.start);
     finder.read(part, Definitions::Count);
     let mut links = finder.links;
-    if comments == Comments::Skip {
+    if comments == CommentLinks::Skip {
         let comments = finder.comments.finish();
         links.retain(|link| !is_inside(&comments, link.span.start));
     }
@@ -48,8 +48,8 @@ fn links_in(source: &Source<'_>, part: Range<usize>, comments: Comments) -> Vec<
 
 /// Returns the links in a string that is not a document.
 pub(super) fn links_in_text(text: &str) -> Vec<Link> {
-    let markdown = Markdown::of(text);
-    let mut finder = Finder::new(text, &markdown, 0);
+    let markdown = ParserInput::of(text);
+    let mut finder = LinkFinder::new(text, &markdown, 0);
     finder.read(0..text.len(), Definitions::Ignore);
     let mut links = finder.links;
     links.sort_by_key(|link| (link.span, link.path.span));
@@ -75,19 +75,19 @@ enum Definitions {
 
 /// Whether links in comments count.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Comments {
+enum CommentLinks {
     Skip,
     Read,
 }
 
 /// Collects links. All offsets are into the whole decoded text.
-struct Finder<'t> {
+struct LinkFinder<'t> {
     text: &'t str,
-    markdown: &'t Markdown<'t>,
+    markdown: &'t ParserInput<'t>,
     /// Start of the Markdown being read.
     base: usize,
     /// Links and images that have started and not ended.
-    open: Vec<Open>,
+    open: Vec<OpenLink>,
     /// A part of one line that may contain a wiki link.
     run: Option<wiki::Run>,
     in_literal_block: bool,
@@ -98,7 +98,7 @@ struct Finder<'t> {
 }
 
 /// A link or image whose text is being read.
-struct Open {
+struct OpenLink {
     /// The destination that the parser reported; `None` where it is not written after the text.
     destination: Option<String>,
     /// End of the text read so far.
@@ -107,8 +107,8 @@ struct Open {
     is_autolink: bool,
 }
 
-impl<'t> Finder<'t> {
-    fn new(text: &'t str, markdown: &'t Markdown<'t>, base: usize) -> Self {
+impl<'t> LinkFinder<'t> {
+    fn new(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
         Self {
             text,
             markdown,
@@ -184,7 +184,7 @@ impl<'t> Finder<'t> {
                     self.end_run();
                 }
                 let is_image = matches!(event, Event::Start(Tag::Image { .. }));
-                self.open.push(Open {
+                self.open.push(OpenLink {
                     destination: is_inline.then(|| dest_url.to_string()),
                     text_end: range.start + 1 + usize::from(is_image),
                     is_autolink,

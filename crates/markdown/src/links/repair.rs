@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{
-    Enclosure, Link, LinkForm, LinkPart, Resolution,
-    anchors::{Anchors, Spelling, Trace, parts},
+    Enclosure, FragmentResolution, Link, LinkForm, LinkPart,
+    anchors::{Anchors, FragmentMatch, Spelling, parts},
     destination::{Escapes, pieces},
 };
 use crate::{Change, Span, trim};
@@ -40,7 +40,7 @@ pub fn repair_fragment(
     let Some(fragment) = &link.fragment else {
         return Repair::NotNeeded;
     };
-    let Resolution::Heading(before) = old.resolve(link.form, &fragment.text) else {
+    let FragmentResolution::Heading(before) = old.resolve(link.form, &fragment.text) else {
         return Repair::NotNeeded;
     };
     let Some(trace) = old.trace(link.form, &fragment.text) else {
@@ -51,7 +51,7 @@ pub fn repair_fragment(
         return Repair::Impossible;
     };
     let leads_there =
-        |spelled: &str| new.resolve(link.form, spelled) == Resolution::Heading(target);
+        |spelled: &str| new.resolve(link.form, spelled) == FragmentResolution::Heading(target);
     if leads_there(&fragment.text) {
         return Repair::NotNeeded;
     }
@@ -104,15 +104,15 @@ fn text_paths(new: &Anchors, target: usize) -> impl Iterator<Item = String> {
 }
 
 /// The parts of a fragment, each with its new text if it changes.
-struct Parts<'a>(Vec<(&'a str, Option<String>)>);
+struct FragmentParts<'a>(Vec<(&'a str, Option<String>)>);
 
 /// Splits a fragment that names headings by their text, with new texts for the renamed ones.
 fn renamed_parts<'a>(
-    trace: &Trace,
+    trace: &FragmentMatch,
     fragment: &'a str,
     new: &Anchors,
     after: impl Fn(usize) -> Option<usize>,
-) -> Option<Parts<'a>> {
+) -> Option<FragmentParts<'a>> {
     if trace.spelling != Spelling::Text {
         return None;
     }
@@ -124,10 +124,10 @@ fn renamed_parts<'a>(
         let text = new.link_text(now).filter(|text| !text.is_empty())?;
         Some((part, Some(text)))
     });
-    Some(Parts(parts.collect::<Option<_>>()?))
+    Some(FragmentParts(parts.collect::<Option<_>>()?))
 }
 
-impl Parts<'_> {
+impl FragmentParts<'_> {
     fn join(&self) -> String {
         let parts: Vec<&str> = self
             .0

@@ -17,7 +17,7 @@ pub(super) struct Run {
 pub(super) fn scan(text: &str, run: &Run, links: &mut Vec<Link>) {
     let bytes = &text.as_bytes()[..run.end];
     let mut literals = run.literals.iter().peekable();
-    let mut open: Option<Open> = None;
+    let mut open: Option<OpenWikiLink> = None;
     let mut after_bang = false;
     let mut at = run.start;
     while at < bytes.len() {
@@ -34,7 +34,7 @@ pub(super) fn scan(text: &str, run: &Run, links: &mut Vec<Link>) {
         };
         match byte {
             b'[' if length >= 2 => {
-                open = Some(Open {
+                open = Some(OpenWikiLink {
                     start: at + length - 2,
                     is_embed: length == 2 && after_bang,
                     target_end: None,
@@ -65,7 +65,7 @@ fn repeated(bytes: &[u8], at: usize, byte: u8) -> usize {
 }
 
 /// A wiki link of which only the start has been read.
-struct Open {
+struct OpenWikiLink {
     /// Offset of the two opening brackets.
     start: usize,
     is_embed: bool,
@@ -75,7 +75,7 @@ struct Open {
     brackets: usize,
 }
 
-impl Open {
+impl OpenWikiLink {
     /// Returns the state of the link after `length` bytes of a bracket, a bar or a backslash; `None` if it cannot be a
     /// link.
     fn meet(mut self, bytes: &[u8], at: usize, length: usize) -> Option<Self> {

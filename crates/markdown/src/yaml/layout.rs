@@ -59,7 +59,7 @@ pub(crate) enum Shape {
 
 /// Returns the layout of a block that has a value, or `None` if it has none.
 pub(crate) fn layout(yaml: &str) -> Option<Layout> {
-    let mut finder = Finder {
+    let mut finder = LayoutReader {
         text: yaml,
         offsets: yaml
             .char_indices()
@@ -130,7 +130,7 @@ pub(super) fn scalar_place(
     }
 }
 
-struct Finder<'a> {
+struct LayoutReader<'a> {
     text: &'a str,
     /// The byte offset of each character, and the end.
     offsets: Vec<usize>,
@@ -142,7 +142,7 @@ struct Finder<'a> {
     anchors: HashMap<usize, usize>,
 }
 
-impl Finder<'_> {
+impl LayoutReader<'_> {
     fn event(&mut self, event: &Event<'_>, marks: Marks) -> Option<()> {
         let start = self.offset(marks.start.index());
         match event {

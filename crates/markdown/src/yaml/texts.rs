@@ -67,7 +67,7 @@ pub(crate) enum Node {
 
 /// Whether the next scalar of an open collection is a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextScalar {
     Item,
     Key,
     Value,
@@ -81,13 +81,13 @@ pub(crate) fn texts(yaml: &str) -> Option<(Vec<Text>, Vec<Node>)> {
         .chain([yaml.len()])
         .collect();
     let (mut texts, mut nodes) = (Vec::new(), Vec::new());
-    let mut open: Vec<Next> = Vec::new();
+    let mut open: Vec<NextScalar> = Vec::new();
     for event in Parser::new_from_str(yaml) {
         let (event, marks) = event.ok()?;
         if nodes.len() > MAX_NODES || open.len() > MAX_DEPTH {
             return None;
         }
-        let is_key = open.last() == Some(&Next::Key);
+        let is_key = open.last() == Some(&NextScalar::Key);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar(&text, style, tag.as_deref()).ok()?;
@@ -120,14 +120,14 @@ pub(crate) fn texts(yaml: &str) -> Option<(Vec<Text>, Vec<Node>)> {
                     is_map: false,
                     anchor,
                 });
-                open.push(Next::Item);
+                open.push(NextScalar::Item);
             }
             Event::MappingStart(anchor, _) => {
                 nodes.push(Node::Open {
                     is_map: true,
                     anchor,
                 });
-                open.push(Next::Key);
+                open.push(NextScalar::Key);
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 nodes.push(Node::Close);
@@ -141,12 +141,12 @@ pub(crate) fn texts(yaml: &str) -> Option<(Vec<Text>, Vec<Node>)> {
 }
 
 /// Notes that a node of the innermost collection has ended.
-fn finish(open: &mut [Next]) {
+fn finish(open: &mut [NextScalar]) {
     if let Some(next) = open.last_mut() {
         *next = match next {
-            Next::Item => Next::Item,
-            Next::Key => Next::Value,
-            Next::Value => Next::Key,
+            NextScalar::Item => NextScalar::Item,
+            NextScalar::Key => NextScalar::Value,
+            NextScalar::Value => NextScalar::Key,
         };
     }
 }

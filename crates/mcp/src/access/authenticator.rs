@@ -12,9 +12,9 @@ use http::{HeaderMap, HeaderValue, header};
 
 use super::{
     ContextSettings, Identity, KeyFile, KeyMark, Secret, TokenSettings,
-    context::Contexts,
-    keys::{self, KeyHolder, KeyRefused, is_header_safe},
-    tokens::Tokens,
+    context::UserContexts,
+    keys::{self, KeyHolder, KeyRefusal, is_header_safe},
+    tokens::TokenVerifier,
 };
 
 /// Where a key is sent that is no bearer token.
@@ -39,15 +39,15 @@ pub struct AuthSettings {
 /// Finds out who sent a request.
 pub struct Authenticator {
     keys: Option<KeyFile>,
-    tokens: Option<Tokens>,
+    tokens: Option<TokenVerifier>,
     token_sources: Option<TokenSources>,
-    contexts: Option<Contexts>,
+    contexts: Option<UserContexts>,
     clock: fn() -> SystemTime,
 }
 
 /// What a request shows of its sender.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RequestCredentials<'a> {
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// What a token may name as its audience, where the settings name none.
@@ -58,7 +58,7 @@ pub struct Asked<'a> {
 
 /// Why a request is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum AccessDenial {
     /// There are no credentials.
     Missing,
     /// They are not valid; the reason, one of a fixed set of words, is for metrics only.
@@ -105,10 +105,10 @@ impl Authenticator {
         Ok(Self {
             keys,
             tokens: tokens
-                .map(|tokens| Tokens::new(tokens, clock))
+                .map(|tokens| TokenVerifier::new(tokens, clock))
                 .transpose()?,
             token_sources,
-            contexts: context.map(|context| Contexts::new(context, clock)),
+            contexts: context.map(|context| UserContexts::new(context, clock)),
             clock,
         })
     }
@@ -128,7 +128,7 @@ impl Authenticator {
     }
 
     #[cfg(test)]
-    pub(super) fn tokens(&self) -> Option<&Tokens> {
+    pub(super) fn tokens(&self) -> Option<&TokenVerifier> {
         self.tokens.as_ref()
     }
 
@@ -136,7 +136,10 @@ impl Authenticator {
     ///
     /// # Errors
     /// When nobody can be let in on these headers.
-    pub async fn authenticate(&self, asked: Asked<'_>) -> Result<Identity, Denied> {
+    pub async fn authenticate(
+        &self,
+        asked: RequestCredentials<'_>,
+    ) -> Result<Identity, AccessDenial> {
         self.authenticate_within(asked, |_| Ok(())).await
     }
 
@@ -147,11 +150,11 @@ impl Authenticator {
     /// When nobody can be let in on these headers, or not now.
     pub async fn authenticate_within(
         &self,
-        asked: Asked<'_>,
+        asked: RequestCredentials<'_>,
         admit: impl Fn(&str) -> Result<(), Duration>,
-    ) -> Result<Identity, Denied> {
+    ) -> Result<Identity, AccessDenial> {
         let vault = only(asked.headers, VAULT_HEADER)?;
-        let admit = |key: &str| admit(key).map_err(Denied::TooMany);
+        let admit = |key: &str| admit(key).map_err(AccessDenial::TooMany);
         match self.credential(asked.headers)? {
             Credential::Key(text) => {
                 let identity = self.by_key(text, vault, asked.tokens_only)?;
@@ -167,22 +170,28 @@ impl Authenticator {
     ///
     /// # Errors
     /// When they could not, or would be somebody else.
-    pub async fn confirm(&self, identity: &Identity, audience: &[&str]) -> Result<(), Denied> {
+    pub async fn confirm(
+        &self,
+        identity: &Identity,
+        audience: &[&str],
+    ) -> Result<(), AccessDenial> {
         if let Some(mark) = &identity.mark {
             let holder = self
                 .holder(mark)
-                .ok_or(Denied::Invalid("revoked_api_key"))?;
+                .ok_or(AccessDenial::Invalid("revoked_api_key"))?;
             let is_same = holder.user == identity.user
                 && holder.role == identity.role
                 && holder.good_for().contains(&identity.vault.as_str());
-            return is_same.then_some(()).ok_or(Denied::NoAccess);
+            return is_same.then_some(()).ok_or(AccessDenial::NoAccess);
         }
-        let token = identity.token.as_ref().ok_or(Denied::Missing)?;
-        let vault = HeaderValue::try_from(&identity.vault).map_err(|_| Denied::NoAccess)?;
+        let token = identity.token.as_ref().ok_or(AccessDenial::Missing)?;
+        let vault = HeaderValue::try_from(&identity.vault).map_err(|_| AccessDenial::NoAccess)?;
         let again = self
             .by_token(token.reveal(), Some(&vault), audience, |_| Ok(()))
             .await?;
-        (again == *identity).then_some(()).ok_or(Denied::NoAccess)
+        (again == *identity)
+            .then_some(())
+            .ok_or(AccessDenial::NoAccess)
     }
 
     /// Whether a key that somebody signed in with is still good.
@@ -201,18 +210,20 @@ impl Authenticator {
         self.keys.as_ref()?.holder(mark)
     }
 
-    fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Denied> {
+    fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, AccessDenial> {
         let authorization = only(headers, header::AUTHORIZATION.as_str())?;
         let key = only(headers, API_KEY_HEADER)?;
         match (authorization, key) {
-            (None, None) => Err(Denied::Missing),
-            (Some(_), Some(_)) => Err(Denied::Ambiguous),
+            (None, None) => Err(AccessDenial::Missing),
+            (Some(_), Some(_)) => Err(AccessDenial::Ambiguous),
             (None, Some(key)) => {
-                let key = key.to_str().map_err(|_| Denied::Invalid("malformed"))?;
+                let key = key
+                    .to_str()
+                    .map_err(|_| AccessDenial::Invalid("malformed"))?;
                 Ok(Credential::Key(key))
             }
             (Some(authorization), None) => {
-                let text = bearer(authorization).ok_or(Denied::Invalid("malformed"))?;
+                let text = bearer(authorization).ok_or(AccessDenial::Invalid("malformed"))?;
                 Ok(match &self.keys {
                     Some(_) if text.starts_with(keys::PREFIX) => Credential::Key(text),
                     _ => Credential::Token(text),
@@ -226,12 +237,12 @@ impl Authenticator {
         text: &str,
         vault: Option<&HeaderValue>,
         tokens_only: bool,
-    ) -> Result<Identity, Denied> {
+    ) -> Result<Identity, AccessDenial> {
         let keys = self.keys.as_ref().filter(|_| !tokens_only);
-        let keys = keys.ok_or(Denied::Invalid("key_not_accepted"))?;
+        let keys = keys.ok_or(AccessDenial::Invalid("key_not_accepted"))?;
         let (holder, mark) = keys.check(text).map_err(|refused| match refused {
-            KeyRefused::Unknown => Denied::Invalid("unknown_api_key"),
-            KeyRefused::Revoked => Denied::Invalid("revoked_api_key"),
+            KeyRefusal::Unknown => AccessDenial::Invalid("unknown_api_key"),
+            KeyRefusal::Revoked => AccessDenial::Invalid("revoked_api_key"),
         })?;
         Ok(Identity {
             key: format!("key:{}", holder.user),
@@ -250,10 +261,10 @@ impl Authenticator {
         text: &str,
         vault: Option<&HeaderValue>,
         audience: &[&str],
-        admit: impl Fn(&str) -> Result<(), Denied>,
-    ) -> Result<Identity, Denied> {
+        admit: impl Fn(&str) -> Result<(), AccessDenial>,
+    ) -> Result<Identity, AccessDenial> {
         let tokens = self.tokens.as_ref();
-        let tokens = tokens.ok_or(Denied::Invalid("unknown_key"))?;
+        let tokens = tokens.ok_or(AccessDenial::Invalid("unknown_key"))?;
         let bearer = tokens.check(text, audience).await?;
         let key = format!("token:{}", bearer.user);
         admit(&key)?;
@@ -290,10 +301,10 @@ impl Authenticator {
 }
 
 /// The value of a header that may be there once.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Denied> {
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, AccessDenial> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (_, Some(_)) => Err(Denied::Ambiguous),
+        (_, Some(_)) => Err(AccessDenial::Ambiguous),
         (value, None) => Ok(value),
     }
 }
@@ -309,13 +320,15 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
 }
 
 /// The vault that is asked for, or else the first of `allowed`. `None` allows all.
-fn choose(asked: Option<&HeaderValue>, allowed: Option<&[&str]>) -> Result<String, Denied> {
+fn choose(asked: Option<&HeaderValue>, allowed: Option<&[&str]>) -> Result<String, AccessDenial> {
     let vault = match (asked, allowed) {
         (Some(value), _) => value.to_str().ok().filter(|text| is_header_safe(text)),
         (None, Some(vaults)) => vaults.first().copied(),
         (None, None) => Some(DEFAULT_VAULT),
     };
-    let vault = vault.ok_or(Denied::NoAccess)?;
+    let vault = vault.ok_or(AccessDenial::NoAccess)?;
     let is_allowed = allowed.is_none_or(|vaults| vaults.contains(&vault));
-    is_allowed.then(|| vault.to_owned()).ok_or(Denied::NoAccess)
+    is_allowed
+        .then(|| vault.to_owned())
+        .ok_or(AccessDenial::NoAccess)
 }

@@ -13,10 +13,12 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
-use sectile_client::{Client, Reply, Target};
+use sectile_client::{BaseUrl, Client, Reply};
 use serde::Deserialize;
 
-use super::{Denied, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer};
+use super::{
+    AccessDenial, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer,
+};
 
 /// How many answers are kept.
 const MAX_KEPT: usize = 10_000;
@@ -26,7 +28,7 @@ const MAX_KEEP_REFUSAL: Duration = Duration::from_secs(1);
 /// Where role and effective user are looked up.
 pub struct ContextSettings {
     /// The endpoint: `GET {url}` with the caller's `Authorization` and `X-Vault-Id`.
-    pub url: Target,
+    pub url: BaseUrl,
     /// How long an answer counts.
     pub keep: Duration,
     /// Asks it.
@@ -35,39 +37,39 @@ pub struct ContextSettings {
 
 /// What the endpoint says of a user in a vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct UserContext {
     pub(super) role: Role,
     pub(super) effective_user: Option<String>,
 }
 
 /// Looks up role and effective user.
-pub(super) struct Contexts {
+pub(super) struct UserContexts {
     settings: ContextSettings,
     clock: fn() -> SystemTime,
-    places: Mutex<HashMap<String, Arc<Place>>>,
+    places: Mutex<HashMap<String, Arc<ContextSlot>>>,
 }
 
 /// Where the answer about one user in one vault is kept.
 #[derive(Default)]
-struct Place {
-    kept: Mutex<Option<Kept>>,
+struct ContextSlot {
+    kept: Mutex<Option<CachedContext>>,
     /// Held by whoever asks, so that the others wait for the same answer.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
-struct Kept {
-    answer: Result<Standing, Denied>,
+struct CachedContext {
+    answer: Result<UserContext, AccessDenial>,
     since: SystemTime,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct ContextResponse {
     role: Option<String>,
     effective_canister_user_id: Option<String>,
 }
 
-impl Contexts {
+impl UserContexts {
     pub(super) fn new(settings: ContextSettings, clock: fn() -> SystemTime) -> Self {
         Self {
             settings,
@@ -82,7 +84,7 @@ impl Contexts {
         bearer: &Bearer,
         token: &str,
         vault: &str,
-    ) -> Result<Standing, Denied> {
+    ) -> Result<UserContext, AccessDenial> {
         let place = self.place(bearer, vault);
         if let Some(answer) = self.kept(&place) {
             return answer;
@@ -92,7 +94,7 @@ impl Contexts {
             return answer;
         }
         let answer = self.ask(token, vault).await;
-        let kept = Kept {
+        let kept = CachedContext {
             answer: answer.clone(),
             since: (self.clock)(),
         };
@@ -101,7 +103,7 @@ impl Contexts {
     }
 
     /// The place of an answer. When there are too many, it is one that nobody else will find.
-    fn place(&self, bearer: &Bearer, vault: &str) -> Arc<Place> {
+    fn place(&self, bearer: &Bearer, vault: &str) -> Arc<ContextSlot> {
         // None of the parts has a line break in it, or is empty when it is there.
         let effective_user = bearer.effective_user.as_deref().unwrap_or_default();
         let key = format!("{}\n{vault}\n{effective_user}", bearer.user);
@@ -112,7 +114,7 @@ impl Contexts {
         if places.len() >= MAX_KEPT {
             places.retain(|_, place| Arc::strong_count(place) > 1 || self.kept(place).is_some());
         }
-        let place = Arc::<Place>::default();
+        let place = Arc::<ContextSlot>::default();
         if places.len() < MAX_KEPT {
             places.insert(key, Arc::clone(&place));
         }
@@ -120,7 +122,7 @@ impl Contexts {
     }
 
     /// The answer in `place`, if it still counts.
-    fn kept(&self, place: &Place) -> Option<Result<Standing, Denied>> {
+    fn kept(&self, place: &ContextSlot) -> Option<Result<UserContext, AccessDenial>> {
         let kept = place.kept.lock();
         let kept = kept.as_ref()?;
         let keep = match kept.answer {
@@ -132,32 +134,32 @@ impl Contexts {
         (age < keep).then(|| kept.answer.clone())
     }
 
-    async fn ask(&self, token: &str, vault: &str) -> Result<Standing, Denied> {
+    async fn ask(&self, token: &str, vault: &str) -> Result<UserContext, AccessDenial> {
         let mut headers = HeaderMap::new();
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::ACCEPT, json);
-        let mut authorization =
-            HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Denied::Unavailable)?;
+        let mut authorization = HeaderValue::try_from(format!("Bearer {token}"))
+            .map_err(|_| AccessDenial::Unavailable)?;
         authorization.set_sensitive(true);
         headers.insert(header::AUTHORIZATION, authorization);
-        let vault = HeaderValue::try_from(vault).map_err(|_| Denied::Unavailable)?;
+        let vault = HeaderValue::try_from(vault).map_err(|_| AccessDenial::Unavailable)?;
         headers.insert(VAULT_HEADER, vault);
         let ContextSettings { url, client, .. } = &self.settings;
         let reply = client.get(url, "", headers).await;
-        let reply = reply.map_err(|_| Denied::Unavailable)?;
+        let reply = reply.map_err(|_| AccessDenial::Unavailable)?;
         match reply.status {
-            StatusCode::OK => standing(&reply).ok_or(Denied::Unavailable),
+            StatusCode::OK => standing(&reply).ok_or(AccessDenial::Unavailable),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
-                Err(Denied::NoAccess)
+                Err(AccessDenial::NoAccess)
             }
-            _ => Err(Denied::Unavailable),
+            _ => Err(AccessDenial::Unavailable),
         }
     }
 }
 
 /// What an answer says, if it is one.
-fn standing(reply: &Reply) -> Option<Standing> {
-    let written: Written = serde_json::from_slice(&reply.body).ok()?;
+fn standing(reply: &Reply) -> Option<UserContext> {
+    let written: ContextResponse = serde_json::from_slice(&reply.body).ok()?;
     let said = |text: Option<String>| {
         let text = text.unwrap_or_default().trim().to_owned();
         Some(text).filter(|text| !text.is_empty())
@@ -165,7 +167,7 @@ fn standing(reply: &Reply) -> Option<Standing> {
     let role = said(written.role).map_or(Role::Viewer, |name| Role::named(&name));
     let effective_user = said(written.effective_canister_user_id);
     let is_usable = effective_user.as_deref().is_none_or(is_header_safe);
-    is_usable.then_some(Standing {
+    is_usable.then_some(UserContext {
         role,
         effective_user,
     })

@@ -36,7 +36,7 @@ pub(super) fn is_header_safe(name: &str) -> bool {
 /// The keys of a server. The text of a key is nowhere in it.
 #[derive(Clone, Default)]
 pub struct KeyFile {
-    keys: Vec<Key>,
+    keys: Vec<StoredKey>,
     by_id: HashMap<String, usize>,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for KeyFile {
 }
 
 #[derive(Clone)]
-struct Key {
+struct StoredKey {
     id: String,
     holder: KeyHolder,
     created: String,
@@ -126,7 +126,7 @@ pub enum KeyError {
 
 /// Why a key is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KeyRefused {
+pub(super) enum KeyRefusal {
     Unknown,
     Revoked,
 }
@@ -134,15 +134,15 @@ pub(super) enum KeyRefused {
 /// The file, as it is written.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct KeyFileFormat {
     version: u32,
     #[serde(default, rename = "key")]
-    keys: Vec<WrittenKey>,
+    keys: Vec<KeyFormat>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenKey {
+struct KeyFormat {
     id: String,
     user: String,
     role: String,
@@ -160,7 +160,7 @@ impl KeyFile {
     /// # Errors
     /// Says what is wrong with it, in a few words.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let written: Written = toml::from_str(text).map_err(|error| match error.span() {
+        let written: KeyFileFormat = toml::from_str(text).map_err(|error| match error.span() {
             // The message of the parser would show what stands there.
             Some(span) => {
                 let before = text.as_bytes().iter().take(span.start);
@@ -191,10 +191,10 @@ impl KeyFile {
     /// The text to keep.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let keys = self.keys.iter().map(WrittenKey::from).collect();
+        let keys = self.keys.iter().map(KeyFormat::from).collect();
         let version = VERSION;
         // Numbers, strings and lists of strings can always be written.
-        let tables = toml::to_string(&Written { version, keys }).unwrap_or_default();
+        let tables = toml::to_string(&KeyFileFormat { version, keys }).unwrap_or_default();
         format!("{HEAD}{tables}")
     }
 
@@ -217,7 +217,7 @@ impl KeyFile {
         let secret = random::<SECRET_BYTES>()?;
         let salt = random::<SALT_BYTES>()?;
         let text = format!("{PREFIX}{id}_{}", URL_SAFE_NO_PAD.encode(secret));
-        let key = Key {
+        let key = StoredKey {
             id: id.clone(),
             holder,
             created: created.to_owned(),
@@ -269,8 +269,8 @@ impl KeyFile {
     }
 
     /// Whose key `text` is, and what it is known by from now on. How long it takes tells nothing about the secret, nor whether there is such an id.
-    pub(super) fn check(&self, text: &str) -> Result<(&KeyHolder, KeyMark), KeyRefused> {
-        let (id, secret) = split(text).ok_or(KeyRefused::Unknown)?;
+    pub(super) fn check(&self, text: &str) -> Result<(&KeyHolder, KeyMark), KeyRefusal> {
+        let (id, secret) = split(text).ok_or(KeyRefusal::Unknown)?;
         let key = self.by_id.get(id).map(|&index| &self.keys[index]);
         let (salt, expected) = match key {
             Some(key) => (&key.salt, &key.hash),
@@ -278,13 +278,13 @@ impl KeyFile {
         };
         let is_same = bool::from(hash(salt, &secret).ct_eq(expected));
         match key {
-            Some(key) if is_same && key.revoked.is_some() => Err(KeyRefused::Revoked),
+            Some(key) if is_same && key.revoked.is_some() => Err(KeyRefusal::Revoked),
             Some(key) if is_same => Ok((&key.holder, key.mark())),
-            _ => Err(KeyRefused::Unknown),
+            _ => Err(KeyRefusal::Unknown),
         }
     }
 
-    fn push(&mut self, key: Key) -> Result<(), ()> {
+    fn push(&mut self, key: StoredKey) -> Result<(), ()> {
         let index = self.keys.len();
         if self.by_id.insert(key.id.clone(), index).is_some() {
             return Err(());
@@ -294,7 +294,7 @@ impl KeyFile {
     }
 }
 
-impl Key {
+impl StoredKey {
     fn mark(&self) -> KeyMark {
         KeyMark {
             id: self.id.clone(),
@@ -303,8 +303,8 @@ impl Key {
     }
 }
 
-impl WrittenKey {
-    fn check(self) -> Result<Key, &'static str> {
+impl KeyFormat {
+    fn check(self) -> Result<StoredKey, &'static str> {
         if !is_header_safe(&self.user) {
             return Err("the user cannot be used");
         }
@@ -318,7 +318,7 @@ impl WrittenKey {
         if !is_time(&self.created) || !self.revoked.as_deref().is_none_or(is_time) {
             return Err("a time is not in the form of RFC 3339");
         }
-        Ok(Key {
+        Ok(StoredKey {
             id: self.id,
             holder: KeyHolder {
                 user: self.user,
@@ -333,8 +333,8 @@ impl WrittenKey {
     }
 }
 
-impl From<&Key> for WrittenKey {
-    fn from(key: &Key) -> Self {
+impl From<&StoredKey> for KeyFormat {
+    fn from(key: &StoredKey) -> Self {
         Self {
             id: key.id.clone(),
             user: key.holder.user.clone(),

@@ -5,28 +5,28 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Acl, Authenticator, Identity, Live};
+use super::{Acl, Authenticator, Identity, LiveValue};
 
 /// Clocks of the day can be set, so nobody sleeps longer than this by them.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
 /// The leave of a caller to go on hearing.
-pub(crate) struct Leave {
+pub(crate) struct ListenPermit {
     identity: Arc<Identity>,
     /// What a token may name as its audience.
     audience: [String; 2],
-    authenticator: Arc<Live<Authenticator>>,
-    roles: Arc<Live<Acl>>,
+    authenticator: Arc<LiveValue<Authenticator>>,
+    roles: Arc<LiveValue<Acl>>,
     /// What roles could use when it was granted.
     acl: Arc<Acl>,
 }
 
-impl Leave {
+impl ListenPermit {
     pub(crate) fn new(
         identity: Arc<Identity>,
         audience: [String; 2],
-        authenticator: &Arc<Live<Authenticator>>,
-        roles: &Arc<Live<Acl>>,
+        authenticator: &Arc<LiveValue<Authenticator>>,
+        roles: &Arc<LiveValue<Acl>>,
     ) -> Self {
         Self {
             identity,

@@ -6,15 +6,15 @@ use tokio::sync::watch;
 
 /// A value that can be replaced while it is in use. Anyone who has it keeps what they have, and can hear of the next one.
 #[derive(Debug)]
-pub struct Live<T>(watch::Sender<Arc<T>>);
+pub struct LiveValue<T>(watch::Sender<Arc<T>>);
 
-impl<T: Default> Default for Live<T> {
+impl<T: Default> Default for LiveValue<T> {
     fn default() -> Self {
         Self::new(T::default())
     }
 }
 
-impl<T> Live<T> {
+impl<T> LiveValue<T> {
     /// Holds `value` for now.
     pub fn new(value: T) -> Self {
         Self(watch::Sender::new(Arc::new(value)))
@@ -31,15 +31,15 @@ impl<T> Live<T> {
     }
 
     /// What comes after the value as it is now.
-    pub fn replacements(&self) -> Replacements<T> {
-        Replacements(self.0.subscribe())
+    pub fn replacements(&self) -> LiveUpdates<T> {
+        LiveUpdates(self.0.subscribe())
     }
 }
 
 /// The values that take the place of one another.
-pub struct Replacements<T>(watch::Receiver<Arc<T>>);
+pub struct LiveUpdates<T>(watch::Receiver<Arc<T>>);
 
-impl<T> Replacements<T> {
+impl<T> LiveUpdates<T> {
     /// Waits for the next one. Never ends when there can be no other.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {

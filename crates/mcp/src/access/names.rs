@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 /// Names from the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(BTreeSet<String>);
+pub struct NameSet(BTreeSet<String>);
 
-impl Names {
+impl NameSet {
     /// The set of `names`.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().collect())

@@ -21,19 +21,19 @@ const SWEEP_EVERY: u32 = 1024;
 const LEAST_BURST: u32 = 10;
 
 /// How many requests are taken.
-pub struct Rates<C: Clock + Clone = MonotonicClock> {
-    callers: Option<Limits<String, C>>,
-    addresses: Option<Limits<IpAddr, C>>,
+pub struct RateLimits<C: Clock + Clone = MonotonicClock> {
+    callers: Option<KeyedLimiter<String, C>>,
+    addresses: Option<KeyedLimiter<IpAddr, C>>,
 }
 
 /// One limit for each of many who send requests.
-struct Limits<K: Hash + Eq + Clone, C: Clock + Clone> {
+struct KeyedLimiter<K: Hash + Eq + Clone, C: Clock + Clone> {
     limiter: RateLimiter<K, HashMapStateStore<K>, C, NoOpMiddleware<C::Instant>>,
     clock: C,
     asked: AtomicU32,
 }
 
-impl Rates {
+impl RateLimits {
     /// So many requests a minute; zero: as many as come.
     #[must_use]
     pub fn new(per_caller: u32, per_address: u32) -> Self {
@@ -41,11 +41,11 @@ impl Rates {
     }
 }
 
-impl<C: Clock + Clone> Rates<C> {
+impl<C: Clock + Clone> RateLimits<C> {
     fn by(clock: &C, per_caller: u32, per_address: u32) -> Self {
         Self {
-            callers: Limits::new(clock, per_caller),
-            addresses: Limits::new(clock, per_address),
+            callers: KeyedLimiter::new(clock, per_caller),
+            addresses: KeyedLimiter::new(clock, per_address),
         }
     }
 
@@ -68,7 +68,7 @@ impl<C: Clock + Clone> Rates<C> {
     }
 }
 
-impl<K: Hash + Eq + Clone, C: Clock + Clone> Limits<K, C> {
+impl<K: Hash + Eq + Clone, C: Clock + Clone> KeyedLimiter<K, C> {
     /// `None` where there is no limit.
     fn new(clock: &C, per_minute: u32) -> Option<Self> {
         let per_minute = NonZeroU32::new(per_minute)?;
@@ -116,9 +116,12 @@ mod tests {
 
     use super::*;
 
-    fn rates(per_caller: u32, per_address: u32) -> (Rates<FakeRelativeClock>, FakeRelativeClock) {
+    fn rates(
+        per_caller: u32,
+        per_address: u32,
+    ) -> (RateLimits<FakeRelativeClock>, FakeRelativeClock) {
         let clock = FakeRelativeClock::default();
-        (Rates::by(&clock, per_caller, per_address), clock)
+        (RateLimits::by(&clock, per_caller, per_address), clock)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Names;
+use super::NameSet;
 
 /// What a signed-in caller is to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,12 +55,12 @@ impl fmt::Display for Role {
 /// everybody, changing is not for viewers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
-    given: [Names; 4],
+    given: [NameSet; 4],
 }
 
 /// Something that may be used, as the table sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Thing<'a> {
+pub struct AccessTarget<'a> {
     /// The world it belongs to.
     pub world: &'a str,
     /// Its name, or URI.
@@ -74,7 +74,7 @@ pub struct Thing<'a> {
 impl Acl {
     /// The table in which each role that has any names may use exactly these.
     #[must_use]
-    pub fn new(given: impl IntoIterator<Item = (Role, Names)>) -> Self {
+    pub fn new(given: impl IntoIterator<Item = (Role, NameSet)>) -> Self {
         let mut acl = Self::default();
         for (role, names) in given {
             acl.given[role as usize] = names;
@@ -84,7 +84,7 @@ impl Acl {
 
     /// Whether `role` may use `thing`. Decides listings and calls alike.
     #[must_use]
-    pub fn allows(&self, role: Role, thing: Thing<'_>) -> bool {
+    pub fn allows(&self, role: Role, thing: AccessTarget<'_>) -> bool {
         let names = &self.given[role as usize];
         if names.is_empty() {
             !thing.changes || role.changes()
@@ -110,8 +110,8 @@ impl Acl {
 mod tests {
     use super::*;
 
-    fn thing(name: &str, changes: bool) -> Thing<'_> {
-        Thing {
+    fn thing(name: &str, changes: bool) -> AccessTarget<'_> {
+        AccessTarget {
             world: "editor",
             name,
             family: None,
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn names_in_the_settings_take_the_place_of_the_rule() {
-        let names = |list: &[&str]| Names::new(list.iter().map(|&name| name.to_owned()));
+        let names = |list: &[&str]| NameSet::new(list.iter().map(|&name| name.to_owned()));
         let acl = Acl::new([
             (Role::Viewer, names(&["list_sections"])),
             (Role::Admin, names(&["editor/undo"])),

@@ -21,12 +21,12 @@ use ring::{
     },
 };
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
-use sectile_client::{Client, ClientSettings, Target};
+use sectile_client::{BaseUrl, Client, ClientSettings};
 use serde_json::{Value, json};
 
 use super::{
-    Asked, AuthSettings, Authenticator, ClaimNames, Denied, Identity, KeySetSource, Secret,
-    TokenSettings,
+    AccessDenial, AuthSettings, Authenticator, ClaimNames, Identity, KeySetSource,
+    RequestCredentials, Secret, TokenSettings,
 };
 
 pub(super) const RSA_PRIVATE: &str = include_str!("../../test_data/jwt/rsa.pem");
@@ -233,8 +233,8 @@ pub(super) fn headers(list: &[(&'static str, &str)]) -> HeaderMap {
     headers
 }
 
-pub(super) async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> Answer {
-    let asked = Asked {
+pub(super) async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> AuthResult {
+    let asked = RequestCredentials {
         headers,
         audience: HERE,
         tokens_only: false,
@@ -242,9 +242,9 @@ pub(super) async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> A
     authenticator.authenticate(asked).await
 }
 
-pub(super) type Answer = Result<Identity, Denied>;
+pub(super) type AuthResult = Result<Identity, AccessDenial>;
 
-pub(super) async fn ask_with(authenticator: &Authenticator, token: &str) -> Answer {
+pub(super) async fn ask_with(authenticator: &Authenticator, token: &str) -> AuthResult {
     let authorization = format!("Bearer {token}");
     ask(
         authenticator,
@@ -254,15 +254,15 @@ pub(super) async fn ask_with(authenticator: &Authenticator, token: &str) -> Answ
 }
 
 /// A server on this machine whose answers can be changed.
-pub(super) struct Origin {
+pub(super) struct TestOrigin {
     port: u16,
-    answer: Arc<Mutex<Reply>>,
+    answer: Arc<Mutex<ReplyFn>>,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-type Reply = Box<dyn Fn(&str) -> (u16, String) + Send>;
+type ReplyFn = Box<dyn Fn(&str) -> (u16, String) + Send>;
 
-impl Origin {
+impl TestOrigin {
     pub(super) fn new(answer: impl Fn(&str) -> (u16, String) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = Self {
@@ -315,8 +315,8 @@ impl Origin {
         self.port
     }
 
-    pub(super) fn target(&self, path: &str) -> Target {
-        Target::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap()
+    pub(super) fn target(&self, path: &str) -> BaseUrl {
+        BaseUrl::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap()
     }
 
     pub(super) fn key_set(&self, keep: Duration) -> KeySetSource {

@@ -15,9 +15,9 @@ use std::time::{Duration, SystemTime};
 
 use ring::hmac;
 
-use self::{fetched::Fetched, jwt::Jwt, keys::KeySet};
-use super::{Denied, Role, Secret};
-use sectile_client::{Client, Target};
+use self::{fetched::RemoteKeySet, jwt::Jwt, keys::KeySet};
+use super::{AccessDenial, Role, Secret};
+use sectile_client::{BaseUrl, Client};
 
 /// Which tokens are taken, and what is read from them.
 pub struct TokenSettings {
@@ -46,7 +46,7 @@ pub enum KeySetSource {
     /// A place that is asked, now and then and when a key is unknown.
     Url {
         /// The place.
-        url: Target,
+        url: BaseUrl,
         /// How long an answer counts.
         keep: Duration,
         /// Asks it.
@@ -80,7 +80,7 @@ pub(super) struct Bearer {
 }
 
 /// Checks tokens.
-pub(super) struct Tokens {
+pub(super) struct TokenVerifier {
     secret: Option<hmac::Key>,
     keys: Option<Keys>,
     issuer: String,
@@ -93,15 +93,15 @@ pub(super) struct Tokens {
 
 enum Keys {
     Given(KeySet),
-    Fetched(Fetched),
+    Fetched(RemoteKeySet),
 }
 
 /// Why a token is refused.
-const fn invalid(reason: &'static str) -> Denied {
-    Denied::Invalid(reason)
+const fn invalid(reason: &'static str) -> AccessDenial {
+    AccessDenial::Invalid(reason)
 }
 
-impl Tokens {
+impl TokenVerifier {
     pub(super) fn new(
         settings: TokenSettings,
         clock: fn() -> SystemTime,
@@ -122,7 +122,7 @@ impl Tokens {
                 Some(Keys::Given(set))
             }
             Some(KeySetSource::Url { url, keep, client }) => {
-                Some(Keys::Fetched(Fetched::new(url, keep, client, clock)))
+                Some(Keys::Fetched(RemoteKeySet::new(url, keep, client, clock)))
             }
         };
         let secret = settings.secret.as_ref().map(Secret::reveal);
@@ -147,7 +147,7 @@ impl Tokens {
     }
 
     /// Who the holder of `token` is. It must be for one of `here`, unless the settings name an audience.
-    pub(super) async fn check(&self, token: &str, here: &[&str]) -> Result<Bearer, Denied> {
+    pub(super) async fn check(&self, token: &str, here: &[&str]) -> Result<Bearer, AccessDenial> {
         if token.len() > self.max_bytes {
             return Err(invalid("too_long"));
         }
@@ -168,7 +168,7 @@ impl Tokens {
         Ok(bearer)
     }
 
-    async fn check_signature(&self, jwt: &Jwt<'_>) -> Result<(), Denied> {
+    async fn check_signature(&self, jwt: &Jwt<'_>) -> Result<(), AccessDenial> {
         if jwt.algorithm == "HS256" {
             // Never a key of the set, whatever it may be: what everybody can read is no secret.
             let secret = self.secret.as_ref().ok_or(invalid("unknown_key"))?;

@@ -26,7 +26,7 @@ pub(crate) fn check_arguments(
         checker.settle_fields(schema, arguments);
     }
     checker
-        .fields(schema, arguments, &Place::Root, Others::Refused)
+        .fields(schema, arguments, &ArgumentPath::Root, Others::Refused)
         .map_err(|wrong| {
             let message = format!("Invalid arguments: {}", wrong.what);
             let mut failure = Failure::new(FailureKind::InvalidArguments, message);
@@ -35,11 +35,11 @@ pub(crate) fn check_arguments(
         })
 }
 
-type Verdict = Result<(), Wrong>;
+type CheckResult = Result<(), ArgumentError>;
 
 /// What is wrong.
 #[derive(Clone)]
-struct Wrong {
+struct ArgumentError {
     /// The argument that it is in, where the schema knows it.
     argument: Option<String>,
     /// The end of a sentence.
@@ -51,7 +51,7 @@ struct Checker<'s> {
 }
 
 /// Where in the arguments a value is.
-enum Place<'a> {
+enum ArgumentPath<'a> {
     Root,
     Field(&'a Self, &'a str),
     Item(&'a Self, usize),
@@ -61,10 +61,10 @@ enum Place<'a> {
     Form(&'a Self, &'a str),
 }
 
-impl Place<'_> {
+impl ArgumentPath<'_> {
     /// What is wrong here.
-    fn wrong(&self, how: impl fmt::Display) -> Wrong {
-        Wrong {
+    fn wrong(&self, how: impl fmt::Display) -> ArgumentError {
+        ArgumentError {
             argument: self.argument().map(str::to_owned),
             what: match self.form() {
                 Some(form) => format!("{self} ({form}) {how}"),
@@ -85,8 +85,8 @@ impl Place<'_> {
     /// The argument that the place is in.
     fn argument(&self) -> Option<&str> {
         match self {
-            Self::Root | Self::Entry(Place::Root) => None,
-            Self::Field(Place::Root, name) => Some(name),
+            Self::Root | Self::Entry(ArgumentPath::Root) => None,
+            Self::Field(ArgumentPath::Root, name) => Some(name),
             Self::Field(parent, _)
             | Self::Item(parent, _)
             | Self::Entry(parent)
@@ -95,11 +95,11 @@ impl Place<'_> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ArgumentPath<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => out.write_str("this tool"),
-            Self::Field(Place::Root, name) => out.write_str(name),
+            Self::Field(ArgumentPath::Root, name) => out.write_str(name),
             Self::Field(parent, name) => write!(out, "{parent}.{name}"),
             Self::Item(parent, index) => write!(out, "{parent}[{index}]"),
             Self::Entry(parent) => write!(out, "{parent}.*"),
@@ -117,7 +117,13 @@ enum Others<'s> {
 }
 
 impl Checker<'_> {
-    fn value(&self, schema: &Value, value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+    fn value(
+        &self,
+        schema: &Value,
+        value: &Value,
+        place: &ArgumentPath<'_>,
+        hops: usize,
+    ) -> CheckResult {
         let Value::Object(schema) = schema else {
             return match schema {
                 Value::Bool(false) => Err(place.wrong("is not allowed.")),
@@ -147,7 +153,7 @@ impl Checker<'_> {
                 }
                 "items" => {
                     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                        self.value(rule, item, &Place::Item(place, index), 0)?;
+                        self.value(rule, item, &ArgumentPath::Item(place, index), 0)?;
                     }
                 }
                 _ => within_bound(keyword, rule, value, place)?,
@@ -170,9 +176,9 @@ impl Checker<'_> {
         &self,
         schema: &JsonObject,
         fields: &JsonObject,
-        place: &Place<'_>,
+        place: &ArgumentPath<'_>,
         others: Others<'_>,
-    ) -> Verdict {
+    ) -> CheckResult {
         let properties = schema.get("properties").and_then(Value::as_object);
         let property = |name: &String| properties?.get_key_value(name);
         if matches!(others, Others::Refused) && fields.keys().any(|name| property(name).is_none()) {
@@ -188,16 +194,16 @@ impl Checker<'_> {
         let required = schema.get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
-                return Err(Place::Field(place, name).wrong("is required."));
+                return Err(ArgumentPath::Field(place, name).wrong("is required."));
             }
         }
         for (name, value) in fields {
             match (property(name), others) {
                 (Some((name, schema)), _) => {
-                    self.value(schema, value, &Place::Field(place, name), 0)?;
+                    self.value(schema, value, &ArgumentPath::Field(place, name), 0)?;
                 }
                 (None, Others::Checked(schema)) => {
-                    self.value(schema, value, &Place::Entry(place), 0)?;
+                    self.value(schema, value, &ArgumentPath::Entry(place), 0)?;
                 }
                 (None, _) => {}
             }
@@ -206,12 +212,18 @@ impl Checker<'_> {
     }
 
     /// One of several forms has to fit. When none does, the complaint is that of the form the caller seems to have meant.
-    fn any_form(&self, forms: &[Value], value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+    fn any_form(
+        &self,
+        forms: &[Value],
+        value: &Value,
+        place: &ArgumentPath<'_>,
+        hops: usize,
+    ) -> CheckResult {
         let tag = self.tag(forms);
         let mut meant = Vec::new();
         for form in forms {
             let name = tag.and_then(|tag| self.fixed(form, tag)?.as_str());
-            let named = name.map(|name| Place::Form(place, name));
+            let named = name.map(|name| ArgumentPath::Form(place, name));
             match self.value(form, value, named.as_ref().unwrap_or(place), hops) {
                 Ok(()) => return Ok(()),
                 Err(wrong) if self.seems_meant(form, value) => meant.push(wrong),
@@ -224,7 +236,7 @@ impl Checker<'_> {
             ([wrong], ..) => Err(wrong.clone()),
             ([], None, Some(tag)) => {
                 has_type(&"object".into(), value, place)?;
-                let field = Place::Field(place, tag);
+                let field = ArgumentPath::Field(place, tag);
                 let names = forms.iter().filter_map(|form| self.fixed(form, tag));
                 Err(match value.get(tag) {
                     Some(_) => must_be_one_of(names, &field),
@@ -367,7 +379,7 @@ fn integer(number: &Number) -> Option<i64> {
     is_whole.then_some(float as i64)
 }
 
-fn has_type(rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
+fn has_type(rule: &Value, value: &Value, place: &ArgumentPath<'_>) -> CheckResult {
     let Some(expected) = rule.as_str() else {
         return Ok(());
     };
@@ -387,14 +399,17 @@ fn has_type(rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
     }
 }
 
-fn is_one_of(allowed: &[Value], value: &Value, place: &Place<'_>) -> Verdict {
+fn is_one_of(allowed: &[Value], value: &Value, place: &ArgumentPath<'_>) -> CheckResult {
     match allowed.contains(value) {
         true => Ok(()),
         false => Err(must_be_one_of(allowed.iter(), place)),
     }
 }
 
-fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_>) -> Wrong {
+fn must_be_one_of<'v>(
+    allowed: impl Iterator<Item = &'v Value>,
+    place: &ArgumentPath<'_>,
+) -> ArgumentError {
     let words: Vec<String> = allowed
         .map(|value| match value {
             Value::String(text) => text.clone(),
@@ -407,7 +422,12 @@ fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_
     }
 }
 
-fn within_bound(keyword: &str, rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
+fn within_bound(
+    keyword: &str,
+    rule: &Value,
+    value: &Value,
+    place: &ArgumentPath<'_>,
+) -> CheckResult {
     let Value::Number(bound) = rule else {
         return Ok(());
     };

@@ -29,8 +29,8 @@ use crate::{
     CallContext, Confirmation, Connection, Pace,
     access::Identity,
     call::{
-        policy::Standing,
-        question::{self, Rounds, form},
+        policy::CallerRole,
+        question::{self, ElicitationRounds, form},
         request_facts::RequestFacts,
     },
 };
@@ -67,30 +67,30 @@ pub(crate) struct Caller {
 }
 
 /// How a call may ask the person at the other end.
-pub(crate) enum Asking {
+pub(crate) enum ElicitationMode {
     /// Not at all.
     Never,
     /// While it waits, until this fires because nobody may be waited for any longer.
     WhileWaiting(CancellationToken),
     /// By ending and being called again.
-    InRounds(Box<Rounds>),
+    InRounds(Box<ElicitationRounds>),
 }
 
 /// What a handler wants done for it.
-enum Errand {
+enum ClientMessage {
     Report(ProgressNotificationParam),
     Ask(String, oneshot::Sender<Confirmation>),
 }
 
 /// Takes errands from a handler.
 #[derive(Clone)]
-pub(crate) struct Errands(mpsc::UnboundedSender<Errand>);
+pub(crate) struct ClientSender(mpsc::UnboundedSender<ClientMessage>);
 
-impl Errands {
+impl ClientSender {
     /// Waits for the answer, so never to be called where waiting is forbidden. No errand is taken there.
     pub(crate) fn ask(&self, question: &str) -> Confirmation {
         let (answer, answered) = oneshot::channel();
-        let sent = self.0.send(Errand::Ask(question.to_owned(), answer));
+        let sent = self.0.send(ClientMessage::Ask(question.to_owned(), answer));
         // Nobody is at the desk when the call has ended without its handler.
         let answer = sent.ok().and_then(|()| answered.blocking_recv().ok());
         answer.unwrap_or(Confirmation::Declined)
@@ -98,17 +98,17 @@ impl Errands {
 }
 
 /// Where the errands of one call arrive.
-pub(crate) struct Desk {
+pub(crate) struct ClientChannel {
     request: RequestContext<RoleServer>,
-    asking: Asking,
-    errands: Option<mpsc::UnboundedReceiver<Errand>>,
+    asking: ElicitationMode,
+    errands: Option<mpsc::UnboundedReceiver<ClientMessage>>,
     /// A report on its way. It outlives the wait for it, so that the next one does not overtake it.
     sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Caller {
     /// What the caller may see.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> CallerRole {
         self.facts.standing()
     }
 
@@ -142,7 +142,11 @@ impl Caller {
     }
 
     /// What the handler gets, and where its errands arrive.
-    pub(crate) fn into_parts(self, pace: Pace, asking: Asking) -> (CallContext, Desk) {
+    pub(crate) fn into_parts(
+        self,
+        pace: Pace,
+        asking: ElicitationMode,
+    ) -> (CallContext, ClientChannel) {
         let cancelled = self.cancelled();
         let is_stateless = self.is_stateless();
         let identity = self.identity();
@@ -155,7 +159,7 @@ impl Caller {
             Pace::Quick => (None, None),
             Pace::Slow => {
                 let (sender, receiver) = mpsc::unbounded_channel();
-                (Some(Errands(sender)), Some(receiver))
+                (Some(ClientSender(sender)), Some(receiver))
             }
         };
         let client = match pace {
@@ -174,7 +178,7 @@ impl Caller {
             errands: sender,
             surface: OnceLock::new(),
         };
-        let desk = Desk {
+        let desk = ClientChannel {
             request,
             asking,
             errands,
@@ -184,7 +188,7 @@ impl Caller {
     }
 }
 
-impl Desk {
+impl ClientChannel {
     /// Runs errands as they come, until the call has taken `limit`. What a person takes to answer does not count.
     pub(crate) async fn serve(&mut self, limit: Duration) {
         let mut deadline = Instant::now() + limit;
@@ -194,7 +198,7 @@ impl Desk {
                 Err(_) => return,
             };
             match errand {
-                Errand::Ask(question, answer) => {
+                ClientMessage::Ask(question, answer) => {
                     let began = Instant::now();
                     let confirmation = self.ask(question).await;
                     deadline += began.elapsed();
@@ -202,7 +206,7 @@ impl Desk {
                         tracing::debug!("a handler did not wait for its answer");
                     }
                 }
-                Errand::Report(report) => {
+                ClientMessage::Report(report) => {
                     if timeout_at(deadline.into(), self.report(report))
                         .await
                         .is_err()
@@ -218,7 +222,7 @@ impl Desk {
     pub(crate) async fn clear(&mut self) {
         self.sent().await;
         while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
-            if let Errand::Report(report) = errand {
+            if let ClientMessage::Report(report) = errand {
                 self.report(report).await;
             }
         }
@@ -227,12 +231,12 @@ impl Desk {
     /// The question that the call has to end with.
     pub(crate) fn question(&mut self) -> Option<InputRequiredResult> {
         match &mut self.asking {
-            Asking::InRounds(rounds) => rounds.question(),
-            Asking::Never | Asking::WhileWaiting(_) => None,
+            ElicitationMode::InRounds(rounds) => rounds.question(),
+            ElicitationMode::Never | ElicitationMode::WhileWaiting(_) => None,
         }
     }
 
-    async fn next(&mut self) -> Errand {
+    async fn next(&mut self) -> ClientMessage {
         let errand = match &mut self.errands {
             Some(errands) => errands.recv().await,
             None => None,
@@ -263,9 +267,9 @@ impl Desk {
 
     async fn ask(&mut self, question: String) -> Confirmation {
         match &mut self.asking {
-            Asking::Never => Confirmation::Unsupported,
-            Asking::InRounds(rounds) => rounds.ask(question),
-            Asking::WhileWaiting(ended) => {
+            ElicitationMode::Never => Confirmation::Unsupported,
+            ElicitationMode::InRounds(rounds) => rounds.ask(question),
+            ElicitationMode::WhileWaiting(ended) => {
                 let peer = self.request.peer.clone();
                 tokio::select! {
                     biased;
@@ -316,16 +320,16 @@ impl Drop for Withdrawal {
 }
 
 /// How a handler says how far it is. Says nothing unless the caller wants to hear it, or for a tool of [`Pace::Quick`].
-pub struct Progress(Option<Reporter>);
+pub struct Progress(Option<ProgressReporter>);
 
-struct Reporter {
+struct ProgressReporter {
     token: ProgressToken,
-    errands: Errands,
-    last: Mutex<Option<Reported>>,
+    errands: ClientSender,
+    last: Mutex<Option<LastReport>>,
 }
 
 #[derive(Clone, Copy)]
-struct Reported {
+struct LastReport {
     done: u64,
     is_end: bool,
     at: Instant,
@@ -334,9 +338,9 @@ struct Reported {
 impl Progress {
     pub(crate) const SILENT: Self = Self(None);
 
-    fn new(request: &RequestContext<RoleServer>, errands: Option<&Errands>) -> Self {
+    fn new(request: &RequestContext<RoleServer>, errands: Option<&ClientSender>) -> Self {
         let reporter = errands.and_then(|errands| {
-            Some(Reporter {
+            Some(ProgressReporter {
                 token: request.meta.get_progress_token()?,
                 errands: errands.clone(),
                 last: Mutex::new(None),
@@ -351,7 +355,7 @@ impl Progress {
         let Some(reporter) = &self.0 else {
             return;
         };
-        let report = Reported {
+        let report = LastReport {
             done,
             is_end: total.is_some_and(|total| done >= total),
             at: Instant::now(),
@@ -368,7 +372,12 @@ impl Progress {
         let mut report = ProgressNotificationParam::new(reporter.token.clone(), as_number(done));
         report.total = total.map(as_number);
         report.message = (!message.is_empty()).then(|| message.to_owned());
-        if reporter.errands.0.send(Errand::Report(report)).is_err() {
+        if reporter
+            .errands
+            .0
+            .send(ClientMessage::Report(report))
+            .is_err()
+        {
             tracing::debug!("a handler reports after its call has ended");
         }
     }

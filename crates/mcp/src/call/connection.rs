@@ -13,7 +13,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{KeyMark, Leave};
+use crate::access::{KeyMark, ListenPermit};
 
 /// URIs that one client may watch.
 const MAX_WATCHED: usize = 1000;
@@ -26,9 +26,9 @@ const MAX_WATCHED_BYTES: usize = 128 << 10;
 pub struct Connection {
     slots: Mutex<BTreeMap<&'static str, String>>,
     values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    watched: Arc<Watched>,
+    watched: Arc<WatchedResources>,
     /// The leave that came with the client's latest request.
-    leave: Arc<LatestLeave>,
+    leave: Arc<LatestPermit>,
     /// Ends what tells the client of changes; there is one while it is told.
     hearing: Mutex<Option<CancellationToken>>,
     /// Whether there was a time in which it was not told.
@@ -78,11 +78,11 @@ impl Connection {
         value
     }
 
-    pub(crate) fn watched(&self) -> Arc<Watched> {
+    pub(crate) fn watched(&self) -> Arc<WatchedResources> {
         Arc::clone(&self.watched)
     }
 
-    pub(crate) fn leave(&self) -> Arc<LatestLeave> {
+    pub(crate) fn leave(&self) -> Arc<LatestPermit> {
         Arc::clone(&self.leave)
     }
 
@@ -125,14 +125,14 @@ impl Drop for Connection {
 
 /// The leave that came with the latest request of a client; none where nobody signs in, and while the client is away.
 #[derive(Default)]
-pub(crate) struct LatestLeave {
-    leave: Mutex<Option<Arc<Leave>>>,
+pub(crate) struct LatestPermit {
+    leave: Mutex<Option<Arc<ListenPermit>>>,
     /// What the key that it was granted on is known by. It stays while the client is away.
     mark: Mutex<Option<Arc<KeyMark>>>,
 }
 
-impl LatestLeave {
-    pub(crate) fn get(&self) -> Option<Arc<Leave>> {
+impl LatestPermit {
+    pub(crate) fn get(&self) -> Option<Arc<ListenPermit>> {
         self.leave.lock().clone()
     }
 
@@ -140,7 +140,7 @@ impl LatestLeave {
         self.mark.lock().clone()
     }
 
-    pub(crate) fn set(&self, leave: &Arc<Leave>) {
+    pub(crate) fn set(&self, leave: &Arc<ListenPermit>) {
         self.mark.lock().clone_from(&leave.identity().mark);
         *self.leave.lock() = Some(Arc::clone(leave));
     }
@@ -151,15 +151,15 @@ impl LatestLeave {
     }
 }
 
-impl fmt::Debug for LatestLeave {
+impl fmt::Debug for LatestPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LatestLeave")
+        f.write_str("LatestPermit")
     }
 }
 
 /// The URIs of resources that a client wants to hear of.
 #[derive(Debug, Default)]
-pub(crate) struct Watched(Mutex<Uris>);
+pub(crate) struct WatchedResources(Mutex<Uris>);
 
 #[derive(Debug, Default)]
 struct Uris {
@@ -167,7 +167,7 @@ struct Uris {
     bytes: usize,
 }
 
-impl Watched {
+impl WatchedResources {
     /// Whether one client may watch this many URIs with this many bytes.
     pub(crate) fn has_room_for(uris: usize, bytes: usize) -> bool {
         uris <= MAX_WATCHED && bytes <= MAX_WATCHED_BYTES
@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn what_a_client_watches_is_bounded_in_number_and_in_bytes() {
-        let watched = Watched::default();
+        let watched = WatchedResources::default();
         let added = (0..2000).filter(|number| watched.add(format!("x://{number}")));
         assert_eq!(added.count(), MAX_WATCHED);
-        let watched = Watched::default();
+        let watched = WatchedResources::default();
         let long = |number: usize| format!("{number:0>4096}");
         let added = (0..100).filter(|&number| watched.add(long(number)));
         assert_eq!(added.count(), MAX_WATCHED_BYTES / 4096);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Confirmation, Connection, Failure, FailureKind, Progress, Surface,
     access::Identity,
-    call::{caller::Errands, policy::Standing},
+    call::{caller::ClientSender, policy::CallerRole},
 };
 
 /// What a handler knows of the call besides its arguments.
@@ -28,7 +28,7 @@ pub struct CallContext {
     pub client: Option<String>,
     /// Tells the caller how far the work is.
     pub progress: Progress,
-    pub(crate) errands: Option<Errands>,
+    pub(crate) errands: Option<ClientSender>,
     /// The surface that was called.
     pub(crate) surface: OnceLock<Arc<Surface>>,
 }
@@ -109,7 +109,7 @@ impl CallContext {
         self.identity.as_ref().map(|identity| identity.key.as_str())
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> CallerRole {
         self.identity.as_ref().map(|identity| identity.role)
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Access, JsonObject,
-    call::error_text::{Offer, told},
+    call::error_text::{NameOffer, told},
     world::naming::Naming,
 };
 
@@ -40,7 +40,7 @@ pub struct Detail {
     /// Facts about it. They reach the caller only, never a log.
     pub data: JsonObject,
     /// Names that may have been meant.
-    pub offer: Offer,
+    pub offer: NameOffer,
 }
 
 /// The class of a failure: what a world's envelope and the audit line branch on.
@@ -90,7 +90,7 @@ impl Failure {
             code,
             recovery: recovery.into(),
             data,
-            offer: Offer::default(),
+            offer: NameOffer::default(),
         }));
         self
     }
@@ -121,7 +121,7 @@ impl Failure {
     #[must_use]
     pub fn offering(mut self, lead: &'static str, names: Vec<String>) -> Self {
         if let Some(detail) = &mut self.detail {
-            detail.offer = Offer { lead, names };
+            detail.offer = NameOffer { lead, names };
         }
         self
     }
@@ -132,7 +132,7 @@ impl Failure {
     pub fn told(&self) -> String {
         match &self.detail {
             Some(detail) => told(&self.message, &detail.offer, &detail.recovery),
-            None => told(&self.message, &Offer::default(), ""),
+            None => told(&self.message, &NameOffer::default(), ""),
         }
     }
 
@@ -165,11 +165,11 @@ impl FailureKind {
 }
 
 /// How a world says that a call failed.
-pub type Envelope = fn(&Failure) -> Said;
+pub type Envelope = fn(&Failure) -> ErrorResponse;
 
 /// A failure as the client gets it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum ErrorResponse {
     /// A tool result with `isError`, whose text is this JSON. Resources and prompts have no such result: there the frame
     /// makes a protocol error of the failure's message.
     Result(Value),
@@ -193,7 +193,7 @@ pub enum Said {
     },
 }
 
-impl Said {
+impl ErrorResponse {
     /// The JSON-RPC error, or the JSON of a result. `hides_errors` says that the client keeps JSON-RPC errors from its model.
     pub(crate) fn into_result(self, hides_errors: bool) -> Result<Value, ErrorData> {
         match self {
@@ -393,7 +393,7 @@ refusals! {
 
 /// A call that the frame refuses, as a world is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedCall {
     /// The word that stays the same, such as `busy`.
     pub code: &'static str,
     /// What is wrong: one sentence.
@@ -402,7 +402,7 @@ pub struct Refused {
     pub recovery: &'static str,
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for RefusedCall {
     fn from(refusal: Refusal) -> Self {
         Self {
             code: refusal.name(),
@@ -505,7 +505,7 @@ pub fn frame_errors() -> ErrorList {
 impl From<Refusal> for ErrorData {
     fn from(refusal: Refusal) -> Self {
         let (word, recovery) = (refusal.name(), refusal.recovery());
-        let message = told(refusal.message(), &Offer::default(), recovery);
+        let message = told(refusal.message(), &NameOffer::default(), recovery);
         let data = json!({ "kind": word, "recovery": recovery });
         Self::new(refusal.code(), message, Some(data))
     }

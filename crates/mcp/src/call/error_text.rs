@@ -18,7 +18,7 @@ pub const MAX_OFFERED: usize = 5;
 
 /// Names that may be what the caller meant, as a message offers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
+pub struct NameOffer {
     /// What they are, such as `Nearest`.
     pub lead: &'static str,
     /// The names, best first, each ready to be read.
@@ -149,7 +149,7 @@ fn likeness(a: &str, b: &str) -> f64 {
 
 /// One message: what is wrong, as many of the names on offer as fit, and what to do next, which is never cut for them.
 #[must_use]
-pub fn told(what: &str, offer: &Offer, recovery: &str) -> String {
+pub fn told(what: &str, offer: &NameOffer, recovery: &str) -> String {
     let recovery = visible(recovery, MAX_MESSAGE_CHARS / 2);
     let room = MAX_MESSAGE_CHARS - recovery.chars().count() - usize::from(!recovery.is_empty());
     let mut text = visible(what, room);
@@ -262,7 +262,7 @@ mod tests {
             names in prop::collection::vec(".{0,200}", 0..8),
             recovery in "[a-z ]{1,199}\\.",
         ) {
-            let offer = Offer { lead: "Nearest", names: names.iter().map(|name| quoted(name)).collect() };
+            let offer = NameOffer { lead: "Nearest", names: names.iter().map(|name| quoted(name)).collect() };
             let text = told(&what, &offer, &recovery);
             prop_assert!(text.chars().count() <= MAX_MESSAGE_CHARS, "{text}");
             prop_assert!(text.ends_with(&recovery), "{text}");

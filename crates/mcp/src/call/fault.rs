@@ -6,11 +6,11 @@ use std::{sync::OnceLock, time::Duration};
 #[derive(Debug)]
 pub struct Fault {
     tool: String,
-    kind: Kind,
+    kind: FaultKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FaultKind {
     Panic,
     Sleep(Duration),
 }
@@ -21,11 +21,11 @@ static FAULT: OnceLock<Fault> = OnceLock::new();
 pub fn arm(description: &str) {
     let parts: Vec<&str> = description.split(':').collect();
     let fault = match parts[..] {
-        ["panic", tool] => Some((tool, Kind::Panic)),
+        ["panic", tool] => Some((tool, FaultKind::Panic)),
         ["sleep", tool, millis] => millis
             .parse()
             .ok()
-            .map(|millis| (tool, Kind::Sleep(Duration::from_millis(millis)))),
+            .map(|millis| (tool, FaultKind::Sleep(Duration::from_millis(millis)))),
         _ => None,
     };
     if let Some((tool, kind)) = fault {
@@ -42,10 +42,10 @@ pub(crate) fn strike(tool: &str) {
         .filter(|fault| fault.tool == tool)
         .map(|fault| &fault.kind)
     {
-        Some(Kind::Panic) => {
+        Some(FaultKind::Panic) => {
             panic!("SENTINEL-PANIC-MESSAGE that must reach neither client nor log")
         }
-        Some(Kind::Sleep(duration)) => std::thread::sleep(*duration),
+        Some(FaultKind::Sleep(duration)) => std::thread::sleep(*duration),
         None => {}
     }
 }

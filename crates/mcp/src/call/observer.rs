@@ -33,9 +33,9 @@ pub struct CallRecord<'a> {
 
 /// Nobody watches.
 #[derive(Clone, Copy, Debug)]
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observer for Unobserved {
+impl Observer for NoObserver {
     fn began(&self, _: &'static str) {}
     fn ended(&self, _: &CallRecord<'_>) {}
     fn refused(&self, _: &'static str) {}

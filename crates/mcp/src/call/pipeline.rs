@@ -18,28 +18,28 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, Answer, CallContext, CallRecord, CompletionReference, CompletionRequest, Facts,
+    Access, Answer, AnswerFacts, CallContext, CallRecord, CompletionReference, CompletionRequest,
     Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
     access::Identity,
     call::{
         arguments::check_arguments,
-        caller::{Asking, Caller, Desk},
-        error::{Refusal, Refused, invalid_params},
-        policy::{Absence, Standing},
-        question::{Reply, Rounds},
+        caller::{Caller, ClientChannel, ElicitationMode},
+        error::{Refusal, RefusedCall, invalid_params},
+        policy::{Absence, CallerRole},
+        question::{ElicitationReply, ElicitationRounds},
         request_facts::OverloadFlag,
-        shares::{Full, Share},
-        structured::Structured,
+        shares::{CallerSlot, NoFreeSlot},
+        structured::StructuredPlacement,
     },
     world::{
-        listing::Page,
+        listing::ListingPage,
         resource::ResourceText,
         surface::{BoundHandler, BoundTool},
     },
 };
 
 /// Why a call has no answer.
-enum Stop {
+enum EarlyReturn {
     Visible(VisibleStop),
     /// Ends as if it did not exist. Only the audit line knows better.
     Hidden(Absence, VisibleStop),
@@ -53,7 +53,7 @@ enum VisibleStop {
     Asks(Box<InputRequiredResult>),
 }
 
-impl Stop {
+impl EarlyReturn {
     /// What the caller sees of it.
     fn seen(self) -> VisibleStop {
         match self {
@@ -85,7 +85,7 @@ impl From<Failure> for VisibleStop {
     }
 }
 
-impl<T: Into<VisibleStop>> From<T> for Stop {
+impl<T: Into<VisibleStop>> From<T> for EarlyReturn {
     fn from(stop: T) -> Self {
         Self::Visible(stop.into())
     }
@@ -98,8 +98,8 @@ impl Surface {
         name: &str,
         arguments: JsonObject,
         caller: Caller,
-        reply: Reply,
-        structured: Structured,
+        reply: ElicitationReply,
+        structured: StructuredPlacement,
     ) -> Result<CallToolResponse, ErrorData> {
         let call = self.begin(&caller);
         let standing = caller.standing();
@@ -109,7 +109,7 @@ impl Surface {
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());
         call.end(Label::Named(label), &result, |answer| answer.facts);
-        let mut wire = match result.map_err(Stop::seen) {
+        let mut wire = match result.map_err(EarlyReturn::seen) {
             Ok(answer) => {
                 let structured = match self.tool(name) {
                     Some((_, tool)) if tool.is_silent() => structured,
@@ -137,8 +137,8 @@ impl Surface {
         name: &str,
         mut arguments: JsonObject,
         caller: Caller,
-        reply: Reply,
-    ) -> Result<Answer, Stop> {
+        reply: ElicitationReply,
+    ) -> Result<Answer, EarlyReturn> {
         let (index, tool) = self.tool(name).ok_or_else(|| self.unknown_tool())?;
         let standing = caller.standing();
         self.exists(&tool.card.name, tool.card.access, standing, || {
@@ -174,7 +174,7 @@ impl Surface {
         &self,
         tool: &BoundTool,
         arguments: &mut JsonObject,
-        standing: Standing,
+        standing: CallerRole,
     ) -> Result<(), Failure> {
         let schema = &tool.card.input;
         check_arguments(&self.naming(standing).choices(schema), arguments)?;
@@ -197,20 +197,22 @@ impl Surface {
         tool: &BoundTool,
         arguments: &JsonObject,
         caller: &Caller,
-        reply: Reply,
-    ) -> Result<Asking, Refusal> {
+        reply: ElicitationReply,
+    ) -> Result<ElicitationMode, Refusal> {
         if tool.pace == Pace::Quick && reply.state.is_none() {
-            return Ok(Asking::Never);
+            return Ok(ElicitationMode::Never);
         }
         let is_answer = reply.state.is_some();
         let can_show = caller.can_show_forms();
         if caller.is_stateless() && (can_show || is_answer) {
-            let rounds = Rounds::new(&self.seal, &tool.card.name, arguments, reply)?;
-            return Ok(rounds.map_or(Asking::Never, |rounds| Asking::InRounds(Box::new(rounds))));
+            let rounds = ElicitationRounds::new(&self.seal, &tool.card.name, arguments, reply)?;
+            return Ok(rounds.map_or(ElicitationMode::Never, |rounds| {
+                ElicitationMode::InRounds(Box::new(rounds))
+            }));
         }
         match &caller.connection {
-            Some(connection) if can_show => Ok(Asking::WhileWaiting(connection.ended())),
-            _ => Ok(Asking::Never),
+            Some(connection) if can_show => Ok(ElicitationMode::WhileWaiting(connection.ended())),
+            _ => Ok(ElicitationMode::Never),
         }
     }
 
@@ -219,15 +221,15 @@ impl Surface {
         self: Arc<Self>,
         start: usize,
         caller: Caller,
-    ) -> Result<Page<Resource>, ErrorData> {
+    ) -> Result<ListingPage<Resource>, ErrorData> {
         let call = self.begin(&caller);
         let (surface, standing) = (Arc::clone(&self), caller.standing());
-        let listed = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
-            Ok(Page::of(surface.listed_resources(standing), start))
+        let listed = self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |_| {
+            Ok(ListingPage::of(surface.listed_resources(standing), start))
         });
         let result = listed.await;
         call.end(Label::Method("resources/list"), &result, |_| {
-            Facts::default()
+            AnswerFacts::default()
         });
         result.map_err(|stop| self.protocol_error(stop, standing))
     }
@@ -242,7 +244,7 @@ impl Surface {
         let standing = caller.standing();
         let result = self.resource_steps(uri, caller).await;
         call.end(Label::Method("resources/read"), &result, |_| {
-            Facts::default()
+            AnswerFacts::default()
         });
         result.map_err(|stop| self.protocol_error(stop, standing))
     }
@@ -257,7 +259,7 @@ impl Surface {
         let standing = caller.standing();
         let result = self.resource_steps(uri, caller).await;
         call.end(Label::Method("resources/subscribe"), &result, |_| {
-            Facts::default()
+            AnswerFacts::default()
         });
         match result {
             Ok(_) => Ok(()),
@@ -266,7 +268,7 @@ impl Surface {
     }
 
     /// Whether there may be notices about the resource at `uri`.
-    pub(crate) fn tells_of(&self, uri: &str, standing: Standing) -> bool {
+    pub(crate) fn tells_of(&self, uri: &str, standing: CallerRole) -> bool {
         let thing = self.thing(uri, Access::Read);
         self.policy.presence(standing, thing).is_ok() && self.authorise(uri).is_ok()
     }
@@ -285,10 +287,10 @@ impl Surface {
                 subscription.await;
                 Ok(())
             }
-            Err(Full) => Err(Stop::from(Refusal::Busy)),
+            Err(NoFreeSlot) => Err(EarlyReturn::from(Refusal::Busy)),
         };
         call.end(Label::Method("subscriptions/listen"), &result, |()| {
-            Facts::default()
+            AnswerFacts::default()
         });
         result.map_err(|stop| self.protocol_error(stop, standing))
     }
@@ -297,17 +299,21 @@ impl Surface {
         self: &Arc<Self>,
         uri: String,
         caller: Caller,
-    ) -> Result<ResourceText, Stop> {
+    ) -> Result<ResourceText, EarlyReturn> {
         let standing = caller.standing();
         self.exists(&uri, Access::Read, standing, || Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
-            match &surface.resources {
-                Some(resources) => (resources.read)(&uri),
-                None => Ok(None),
-            }
-        });
+        let read =
+            self.within_limits(
+                SLOW_READ,
+                caller,
+                ElicitationMode::Never,
+                move |_| match &surface.resources {
+                    Some(resources) => (resources.read)(&uri),
+                    None => Ok(None),
+                },
+            );
         // Only a read tells whether there is such a resource, and that must come before who may have it.
         let text = read.await?.ok_or(Refusal::UnknownResource)?;
         self.authorise(&name)?;
@@ -326,7 +332,7 @@ impl Surface {
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
         let label = known.map(|index| self.prompts[index].name);
         let result = self.prompt_steps(known, arguments, caller).await;
-        call.end(Label::Named(label), &result, |_| Facts::default());
+        call.end(Label::Named(label), &result, |_| AnswerFacts::default());
         result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
@@ -335,14 +341,14 @@ impl Surface {
         index: Option<usize>,
         arguments: JsonObject,
         caller: Caller,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, EarlyReturn> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
         let (name, standing) = (self.prompts[index].name, caller.standing());
         self.exists(name, Access::Read, standing, || Refusal::UnknownPrompt)?;
         self.authorise(name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
-        self.within_limits(SLOW_READ, caller, Asking::Never, move |context| {
+        self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |context| {
             context.surface.get_or_init(|| Arc::clone(&surface));
             (surface.prompts[index].render)(&arguments, context)
         })
@@ -359,7 +365,7 @@ impl Surface {
         let standing = caller.standing();
         let result = self.completion_steps(request, caller).await;
         call.end(Label::Method("completion/complete"), &result, |_| {
-            Facts::default()
+            AnswerFacts::default()
         });
         result.map_err(|stop| self.protocol_error(stop, standing))
     }
@@ -368,7 +374,7 @@ impl Surface {
         self: &Arc<Self>,
         request: CompletionRequest,
         caller: Caller,
-    ) -> Result<Vec<String>, Stop> {
+    ) -> Result<Vec<String>, EarlyReturn> {
         let (name, known, unknown) = match &request.reference {
             CompletionReference::Prompt(name) => {
                 let known = self.prompts.iter().any(|prompt| prompt.name == name);
@@ -389,7 +395,7 @@ impl Surface {
         self.exists(name, Access::Read, caller.standing(), || unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
-        self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
+        self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |_| {
             let complete = surface.complete.as_ref();
             Ok(complete.map_or_else(Vec::new, |complete| complete(&request)))
         })
@@ -401,11 +407,11 @@ impl Surface {
         &self,
         name: &str,
         access: Access,
-        standing: Standing,
+        standing: CallerRole,
         unknown: impl FnOnce() -> U,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EarlyReturn> {
         let presence = self.policy.presence(standing, self.thing(name, access));
-        presence.map_err(|absence| Stop::Hidden(absence, unknown().into()))
+        presence.map_err(|absence| EarlyReturn::Hidden(absence, unknown().into()))
     }
 
     fn authorise(&self, name: &str) -> Result<(), Refusal> {
@@ -418,7 +424,7 @@ impl Surface {
     }
 
     /// Whether the tool `name` is there for this caller.
-    pub(crate) fn offers(&self, name: &str, standing: Standing) -> bool {
+    pub(crate) fn offers(&self, name: &str, standing: CallerRole) -> bool {
         self.tool(name).is_some_and(|(_, tool)| {
             let thing = self.thing(name, tool.card.access);
             self.policy.presence(standing, thing).is_ok() && self.authorise(name).is_ok()
@@ -431,9 +437,9 @@ impl Surface {
         &self,
         (pace, access): (Pace, Access),
         caller: Caller,
-        asking: Asking,
+        asking: ElicitationMode,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
         let key = identity_key(caller.facts.identity());
         let (context, desk) = caller.into_parts(pace, asking);
@@ -463,10 +469,10 @@ impl Surface {
         (pace, access): (Pace, Access),
         caller: Caller,
         work: impl FnOnce(CallContext) -> Result<BoxFuture<'static, Result<T, Failure>>, Failure>,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
         let key = identity_key(caller.facts.identity());
-        let (context, desk) = caller.into_parts(pace, Asking::Never);
+        let (context, desk) = caller.into_parts(pace, ElicitationMode::Never);
         let steps = async {
             let _slot = self.slot(key).await?;
             let begun = catch_unwind(AssertUnwindSafe(|| work(context)));
@@ -482,9 +488,9 @@ impl Surface {
         &self,
         access: Access,
         cancelled: &CancellationToken,
-        mut desk: Desk,
-        steps: impl Future<Output = Result<T, Stop>>,
-    ) -> Result<T, Stop> {
+        mut desk: ClientChannel,
+        steps: impl Future<Output = Result<T, EarlyReturn>>,
+    ) -> Result<T, EarlyReturn> {
         // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
         let _stop = cancelled.clone().drop_guard();
         let result = tokio::select! {
@@ -499,7 +505,7 @@ impl Surface {
             () = cancelled.cancelled() => {}
         }
         match (result, desk.question()) {
-            (Ok(_) | Err(Stop::Visible(VisibleStop::Failed(_))), Some(question)) => {
+            (Ok(_) | Err(EarlyReturn::Visible(VisibleStop::Failed(_))), Some(question)) => {
                 Err(VisibleStop::Asks(Box::new(question)).into())
             }
             (result, _) => result,
@@ -511,15 +517,18 @@ impl Surface {
         self.slots.is_one_taken()
     }
 
-    async fn slot(&self, caller: Option<String>) -> Result<Share, Refusal> {
-        self.slots.take(caller).await.map_err(|Full| Refusal::Busy)
+    async fn slot(&self, caller: Option<String>) -> Result<CallerSlot, Refusal> {
+        self.slots
+            .take(caller)
+            .await
+            .map_err(|NoFreeSlot| Refusal::Busy)
     }
 
     /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
     fn say(
         &self,
         failure: Failure,
-        standing: Standing,
+        standing: CallerRole,
         hides_errors: bool,
     ) -> Result<Value, ErrorData> {
         let said = catch_unwind(AssertUnwindSafe(|| {
@@ -536,7 +545,7 @@ impl Surface {
     fn refusal(&self, refusal: Refusal) -> ErrorData {
         let mut error = ErrorData::from(refusal);
         let object = self.refused.and_then(|refused| {
-            let made = catch_unwind(|| refused(&Refused::from(refusal)));
+            let made = catch_unwind(|| refused(&RefusedCall::from(refusal)));
             made.ok()
         });
         if let (Some(object), Some(Value::Object(data))) = (object, &mut error.data) {
@@ -546,7 +555,7 @@ impl Surface {
     }
 
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
-    fn protocol_error(&self, stop: Stop, standing: Standing) -> ErrorData {
+    fn protocol_error(&self, stop: EarlyReturn, standing: CallerRole) -> ErrorData {
         let failure = match stop.seen() {
             VisibleStop::Refused(refusal) => return refusal.into(),
             VisibleStop::Failed(failure) => failure,
@@ -599,28 +608,33 @@ impl Call {
     }
 
     /// One line per call, with nothing of the note, the arguments, an unknown name or a hidden thing in it.
-    fn end<T>(mut self, label: Label<'_>, result: &Result<T, Stop>, facts: impl Fn(&T) -> Facts) {
+    fn end<T>(
+        mut self,
+        label: Label<'_>,
+        result: &Result<T, EarlyReturn>,
+        facts: impl Fn(&T) -> AnswerFacts,
+    ) {
         self.has_ended = true;
         let is_busy = matches!(
             result,
-            Err(Stop::Visible(VisibleStop::Refused(Refusal::Busy)))
+            Err(EarlyReturn::Visible(VisibleStop::Refused(Refusal::Busy)))
         );
         if is_busy && let Some(overload) = &self.overload {
             overload.set();
         }
         let facts = match result {
             Ok(value) => facts(value),
-            Err(Stop::Visible(VisibleStop::Failed(failure))) => Facts {
+            Err(EarlyReturn::Visible(VisibleStop::Failed(failure))) => AnswerFacts {
                 upstream: failure.upstream,
-                ..Facts::default()
+                ..AnswerFacts::default()
             },
-            Err(_) => Facts::default(),
+            Err(_) => AnswerFacts::default(),
         };
         let named = label.text();
         let (truth, seen) = match result {
             Ok(_) => ((named, "ok"), (named, "ok")),
-            Err(Stop::Visible(stop)) => ((named, stop.name()), (named, stop.name())),
-            Err(Stop::Hidden(absence, like)) => (
+            Err(EarlyReturn::Visible(stop)) => ((named, stop.name()), (named, stop.name())),
+            Err(EarlyReturn::Hidden(absence, like)) => (
                 (named, absence.name()),
                 (label.hidden().text(), like.name()),
             ),

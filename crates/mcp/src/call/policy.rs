@@ -7,8 +7,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{Acl, Live, Role, Thing};
-pub use crate::access::{Names, qualified};
+use crate::access::{AccessTarget, Acl, LiveValue, Role};
+pub use crate::access::{NameSet, qualified};
 
 /// What a surface shows and lets be called.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +18,11 @@ pub struct Policy {
     /// Who may use it.
     pub authorisation: Authorisation,
     /// What exists for whom, where callers have roles.
-    pub roles: Arc<Live<Acl>>,
+    pub roles: Arc<LiveValue<Acl>>,
 }
 
 /// The role of a caller. Where nobody signs in, nobody has one, and what exists is there for all.
-pub(crate) type Standing = Option<Role>;
+pub(crate) type CallerRole = Option<Role>;
 
 /// Why something does not exist for a caller. Only the audit stream may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,11 @@ impl Absence {
 
 impl Policy {
     /// Whether `thing` exists for a call by somebody with this standing.
-    pub(crate) fn presence(&self, standing: Standing, thing: Thing<'_>) -> Result<(), Absence> {
+    pub(crate) fn presence(
+        &self,
+        standing: CallerRole,
+        thing: AccessTarget<'_>,
+    ) -> Result<(), Absence> {
         if !self
             .visibility
             .exists(thing.world, thing.name, thing.family)
@@ -58,18 +62,18 @@ impl Policy {
     }
 
     /// Whether a listing for somebody with this standing shows `thing`.
-    pub(crate) fn lists(&self, standing: Standing, thing: Thing<'_>) -> bool {
+    pub(crate) fn lists(&self, standing: CallerRole, thing: AccessTarget<'_>) -> bool {
         self.visibility.lists(thing.world, thing.name, thing.family)
             && self.role_allows(standing, thing)
     }
 
     /// Whether a listing for somebody with this standing may leave something out.
-    pub(crate) fn hides_from_listings(&self, standing: Standing) -> bool {
+    pub(crate) fn hides_from_listings(&self, standing: CallerRole) -> bool {
         self.visibility.hides_from_listings()
             || standing.is_some_and(|role| self.roles.get().limits(role))
     }
 
-    fn role_allows(&self, standing: Standing, thing: Thing<'_>) -> bool {
+    fn role_allows(&self, standing: CallerRole, thing: AccessTarget<'_>) -> bool {
         standing.is_none_or(|role| self.roles.get().allows(role, thing))
     }
 }
@@ -80,9 +84,9 @@ pub struct Visibility {
     /// Whether listings are filtered.
     pub mode: Mode,
     /// When not empty, only these exist.
-    pub allow: Names,
+    pub allow: NameSet,
     /// These never exist.
-    pub deny: Names,
+    pub deny: NameSet,
 }
 
 /// Whether listings are filtered.
@@ -100,7 +104,7 @@ pub enum Mode {
 #[derive(Clone, Debug, Default)]
 pub struct Authorisation {
     /// When not empty, only these may be called.
-    pub allowed: Names,
+    pub allowed: NameSet,
 }
 
 impl Visibility {
@@ -132,8 +136,8 @@ impl Authorisation {
 mod tests {
     use super::*;
 
-    fn names(list: &[&str]) -> Names {
-        Names::new(list.iter().map(|name| (*name).to_owned()))
+    fn names(list: &[&str]) -> NameSet {
+        NameSet::new(list.iter().map(|name| (*name).to_owned()))
     }
 
     #[test]
@@ -160,7 +164,7 @@ mod tests {
         };
         assert!(!visibility.exists("editor", "x://documents/a", family));
         assert!(visibility.exists("editor", "x://other", None));
-        visibility.deny = Names::default();
+        visibility.deny = NameSet::default();
         visibility.allow = names(&["editor/x://documents/{+path}"]);
         assert!(visibility.exists("editor", "x://documents/a", family));
         assert!(!visibility.exists("docs", "x://documents/a", family));

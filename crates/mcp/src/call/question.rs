@@ -58,16 +58,16 @@ pub(crate) fn form(question: &str) -> Option<ElicitRequest> {
 
 /// What a client of the stateless era sends along when it calls again.
 #[derive(Default)]
-pub(crate) struct Reply {
+pub(crate) struct ElicitationReply {
     pub(crate) state: Option<String>,
     pub(crate) responses: Option<InputResponses>,
 }
 
 /// The key that notes are sealed with, made when first needed. It dies with the process, and so do open questions.
 #[derive(Default)]
-pub(crate) struct Seal(OnceLock<Option<RequestStateCodec>>);
+pub(crate) struct RequestStateSeal(OnceLock<Option<RequestStateCodec>>);
 
-impl Seal {
+impl RequestStateSeal {
     fn codec(&self) -> Option<&RequestStateCodec> {
         let codec = self.0.get_or_init(|| {
             let key: [u8; RequestStateCodec::MIN_KEY_LENGTH] = random_bytes().ok()?;
@@ -78,7 +78,7 @@ impl Seal {
 }
 
 /// The questions of one call of the stateless era, over all its rounds.
-pub(crate) struct Rounds {
+pub(crate) struct ElicitationRounds {
     codec: RequestStateCodec,
     /// What notes are bound to: the tool and its arguments.
     call: Vec<u8>,
@@ -87,13 +87,13 @@ pub(crate) struct Rounds {
     open: Option<String>,
 }
 
-impl Rounds {
+impl ElicitationRounds {
     /// The rounds so far of a call of `tool` with `arguments`. Without a source of randomness there are none.
     pub(crate) fn new(
-        seal: &Seal,
+        seal: &RequestStateSeal,
         tool: &str,
         arguments: &JsonObject,
-        reply: Reply,
+        reply: ElicitationReply,
     ) -> Result<Option<Self>, Refusal> {
         let Some(codec) = seal.codec() else {
             return Ok(None);
@@ -172,12 +172,16 @@ mod tests {
         }
     }
 
-    fn rounds(seal: &Seal, arguments: &JsonObject, reply: Reply) -> Result<Rounds, Refusal> {
-        Ok(Rounds::new(seal, "erase", arguments, reply)?.expect("there is randomness"))
+    fn rounds(
+        seal: &RequestStateSeal,
+        arguments: &JsonObject,
+        reply: ElicitationReply,
+    ) -> Result<ElicitationRounds, Refusal> {
+        Ok(ElicitationRounds::new(seal, "erase", arguments, reply)?.expect("there is randomness"))
     }
 
-    fn reply(result: InputRequiredResult, response: Value) -> Reply {
-        Reply {
+    fn reply(result: InputRequiredResult, response: Value) -> ElicitationReply {
+        ElicitationReply {
             state: result.request_state,
             responses: Some([(CONFIRM.to_owned(), response)].into_iter().collect()),
         }
@@ -189,8 +193,9 @@ mod tests {
 
     #[test]
     fn two_questions_are_asked_one_after_the_other() {
-        let (seal, args) = (Seal::default(), arguments(json!({ "a": 1 })));
-        let mut first = rounds(&seal, &args, Reply::default()).expect("nothing to check");
+        let (seal, args) = (RequestStateSeal::default(), arguments(json!({ "a": 1 })));
+        let mut first =
+            rounds(&seal, &args, ElicitationReply::default()).expect("nothing to check");
         assert_eq!(first.ask("one?".to_owned()), Confirmation::Declined);
         let one = first.question().expect("a question");
         let mut second = rounds(&seal, &args, reply(one, yes())).expect("its own note");
@@ -205,7 +210,7 @@ mod tests {
 
     #[test]
     fn whatever_is_not_yes_is_no() {
-        let (seal, args) = (Seal::default(), JsonObject::new());
+        let (seal, args) = (RequestStateSeal::default(), JsonObject::new());
         for response in [
             json!({ "action": "accept", "content": { "confirm": false } }),
             json!({ "action": "accept", "content": { "confirm": "true" } }),
@@ -215,7 +220,8 @@ mod tests {
             json!({ "action": "perhaps" }),
             json!(true),
         ] {
-            let mut first = rounds(&seal, &args, Reply::default()).expect("nothing to check");
+            let mut first =
+                rounds(&seal, &args, ElicitationReply::default()).expect("nothing to check");
             first.ask("sure?".to_owned());
             let asked = first.question().expect("a question");
             let reply = reply(asked, response.clone());
@@ -228,10 +234,11 @@ mod tests {
 
     #[test]
     fn a_note_fits_only_the_call_and_the_question_it_was_made_for() {
-        let seal = Seal::default();
+        let seal = RequestStateSeal::default();
         let args = arguments(json!({ "a": 1, "b": { "c": [2], "d": 3 } }));
         let ask = || {
-            let mut rounds = rounds(&seal, &args, Reply::default()).expect("nothing to check");
+            let mut rounds =
+                rounds(&seal, &args, ElicitationReply::default()).expect("nothing to check");
             rounds.ask("sure?".to_owned());
             rounds.question().expect("a question")
         };
@@ -241,9 +248,14 @@ mod tests {
         assert_eq!(same.ask("quite sure?".to_owned()), Confirmation::Declined);
         let other = arguments(json!({ "a": 2, "b": { "c": [2], "d": 3 } }));
         for refused in [
-            Rounds::new(&seal, "erase", &other, reply(ask(), yes())),
-            Rounds::new(&seal, "burn", &args, reply(ask(), yes())),
-            Rounds::new(&Seal::default(), "erase", &args, reply(ask(), yes())),
+            ElicitationRounds::new(&seal, "erase", &other, reply(ask(), yes())),
+            ElicitationRounds::new(&seal, "burn", &args, reply(ask(), yes())),
+            ElicitationRounds::new(
+                &RequestStateSeal::default(),
+                "erase",
+                &args,
+                reply(ask(), yes()),
+            ),
         ] {
             assert_eq!(refused.err(), Some(Refusal::StrangeState));
         }

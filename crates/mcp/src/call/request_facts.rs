@@ -13,15 +13,15 @@ use rmcp::model::Extensions;
 
 use crate::{
     Connection,
-    access::{Identity, Leave},
-    call::{policy::Standing, shares::Share, structured::StructuredSlot},
+    access::{Identity, ListenPermit},
+    call::{policy::CallerRole, shares::CallerSlot, structured::StructuredSlot},
 };
 
 /// What a transport knows about a request.
 #[derive(Clone, Default)]
 pub(crate) struct RequestFacts {
     /// Who sent it and for how long they may listen, where callers sign in.
-    pub(crate) leave: Option<Arc<Leave>>,
+    pub(crate) leave: Option<Arc<ListenPermit>>,
     /// State of the session that it belongs to.
     pub(crate) connection: Option<Arc<Connection>>,
     /// Where the transport wants the text of the answer, to put it in place itself.
@@ -46,7 +46,7 @@ impl RequestFacts {
     }
 
     /// What the sender of the request may see.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> CallerRole {
         self.identity().map(|identity| identity.role)
     }
 }
@@ -67,10 +67,10 @@ impl OverloadFlag {
 
 /// The share of memory that a large message occupies, held until its call has ended.
 #[derive(Clone)]
-pub(crate) struct MessageShare(Arc<Mutex<Option<Share>>>);
+pub(crate) struct MessageShare(Arc<Mutex<Option<CallerSlot>>>);
 
 impl MessageShare {
-    pub(crate) fn new(share: Share) -> Self {
+    pub(crate) fn new(share: CallerSlot) -> Self {
         Self(Arc::new(Mutex::new(Some(share))))
     }
 

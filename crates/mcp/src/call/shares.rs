@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// What a caller is known by. Where nobody signs in, all callers are the same one, and it has every place.
-type Caller = Option<String>;
+type CallerKey = Option<String>;
 
 /// How many places there are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShareBounds {
+pub(crate) struct CallerSlotBounds {
     /// Places in all.
     pub(crate) max: usize,
     /// Places of one caller who signed in.
@@ -28,41 +28,41 @@ pub(crate) struct ShareBounds {
 }
 
 /// Places that callers share.
-pub(crate) struct Shares {
-    bounds: ShareBounds,
-    state: Mutex<State>,
+pub(crate) struct CallerSlots {
+    bounds: CallerSlotBounds,
+    state: Mutex<CallerSlotState>,
 }
 
 /// There is no place, and no room to wait for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct NoFreeSlot;
 
 #[derive(Default)]
-struct State {
+struct CallerSlotState {
     taken: usize,
     waiting: usize,
     /// Those who have a place or wait for one, and nobody else.
-    callers: HashMap<Caller, Standing>,
+    callers: HashMap<CallerKey, CallerQueue>,
     /// Callers who wait and may have one more place, in the order of their turns. Each is here once.
-    turns: VecDeque<Caller>,
+    turns: VecDeque<CallerKey>,
     tickets: u64,
 }
 
 #[derive(Default)]
-struct Standing {
+struct CallerQueue {
     taken: usize,
     /// Who waits, in the order in which they came.
-    queue: BTreeMap<u64, oneshot::Sender<Share>>,
+    queue: BTreeMap<u64, oneshot::Sender<CallerSlot>>,
     has_turn: bool,
 }
 
 /// A place that is taken, given back when dropped.
-pub(crate) struct Share {
-    shares: Arc<Shares>,
-    caller: Caller,
+pub(crate) struct CallerSlot {
+    shares: Arc<CallerSlots>,
+    caller: CallerKey,
 }
 
-impl Drop for Share {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut state = self.shares.state.lock();
         state.taken -= 1;
@@ -78,14 +78,14 @@ impl Drop for Share {
 }
 
 /// Somebody who waits; leaves the queue when dropped.
-struct Waiter {
-    shares: Arc<Shares>,
-    caller: Caller,
+struct SlotWaiter {
+    shares: Arc<CallerSlots>,
+    caller: CallerKey,
     ticket: u64,
-    place: oneshot::Receiver<Share>,
+    place: oneshot::Receiver<CallerSlot>,
 }
 
-impl Drop for Waiter {
+impl Drop for SlotWaiter {
     fn drop(&mut self) {
         let mut state = self.shares.state.lock();
         let standing = state.callers.get_mut(&self.caller);
@@ -96,8 +96,8 @@ impl Drop for Waiter {
     }
 }
 
-impl Shares {
-    pub(crate) fn new(bounds: ShareBounds) -> Self {
+impl CallerSlots {
+    pub(crate) fn new(bounds: CallerSlotBounds) -> Self {
         Self {
             bounds,
             state: Mutex::default(),
@@ -105,7 +105,10 @@ impl Shares {
     }
 
     /// A place for `caller`, now or when it is its turn.
-    pub(crate) async fn take(self: &Arc<Self>, caller: Caller) -> Result<Share, Full> {
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        caller: CallerKey,
+    ) -> Result<CallerSlot, NoFreeSlot> {
         let mut waiter = {
             let mut state = self.state.lock();
             // Anyone who waits has been let in as far as possible, so nobody is overtaken.
@@ -115,7 +118,7 @@ impl Shares {
             }
             self.queue_up(&mut state, caller)?
         };
-        (&mut waiter.place).await.map_err(|_| Full)
+        (&mut waiter.place).await.map_err(|_| NoFreeSlot)
     }
 
     /// Whether only one place is taken.
@@ -123,14 +126,18 @@ impl Shares {
         self.state.lock().taken == 1
     }
 
-    fn queue_up(self: &Arc<Self>, state: &mut State, caller: Caller) -> Result<Waiter, Full> {
+    fn queue_up(
+        self: &Arc<Self>,
+        state: &mut CallerSlotState,
+        caller: CallerKey,
+    ) -> Result<SlotWaiter, NoFreeSlot> {
         let own = state.callers.get(&caller).map_or(0, |own| own.queue.len());
         let most = match caller {
             Some(_) => self.bounds.waiting_per_caller,
             None => self.bounds.waiting,
         };
         if state.waiting >= self.bounds.waiting || own >= most {
-            return Err(Full);
+            return Err(NoFreeSlot);
         }
         let (sender, place) = oneshot::channel();
         state.tickets += 1;
@@ -139,7 +146,7 @@ impl Shares {
         let standing = state.callers.entry(caller.clone()).or_default();
         standing.queue.insert(ticket, sender);
         self.give_turn(state, &caller);
-        Ok(Waiter {
+        Ok(SlotWaiter {
             shares: Arc::clone(self),
             caller,
             ticket,
@@ -148,7 +155,7 @@ impl Shares {
     }
 
     /// Puts `caller` at the end of the turns if it waits and may have one more place.
-    fn give_turn(&self, state: &mut State, caller: &Caller) {
+    fn give_turn(&self, state: &mut CallerSlotState, caller: &CallerKey) {
         let most = self.most(caller);
         if let Some(standing) = state.callers.get_mut(caller)
             && !standing.has_turn
@@ -162,7 +169,7 @@ impl Shares {
 
     /// Lets those in whose turn it is, as long as there are places. Gives back what nobody took, which must not be dropped
     /// before the state is free.
-    fn let_in(self: &Arc<Self>, state: &mut State) -> Vec<Share> {
+    fn let_in(self: &Arc<Self>, state: &mut CallerSlotState) -> Vec<CallerSlot> {
         let mut unwanted = Vec::new();
         while state.taken < self.bounds.max {
             let Some(caller) = state.turns.pop_front() else {
@@ -182,16 +189,16 @@ impl Shares {
         unwanted
     }
 
-    fn share(self: &Arc<Self>, state: &mut State, caller: Caller) -> Share {
+    fn share(self: &Arc<Self>, state: &mut CallerSlotState, caller: CallerKey) -> CallerSlot {
         state.taken += 1;
         state.callers.entry(caller.clone()).or_default().taken += 1;
-        Share {
+        CallerSlot {
             shares: Arc::clone(self),
             caller,
         }
     }
 
-    fn most(&self, caller: &Caller) -> usize {
+    fn most(&self, caller: &CallerKey) -> usize {
         match caller {
             Some(_) => self.bounds.per_caller,
             None => self.bounds.max,
@@ -199,9 +206,9 @@ impl Shares {
     }
 }
 
-impl State {
+impl CallerSlotState {
     /// Keeps nothing of a caller that neither has a place nor waits for one.
-    fn forget(&mut self, caller: &Caller) {
+    fn forget(&mut self, caller: &CallerKey) {
         let Some(standing) = self.callers.get_mut(caller) else {
             return;
         };
@@ -220,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    fn shares(max: usize, per_caller: usize, waiting: usize) -> Arc<Shares> {
-        Arc::new(Shares::new(ShareBounds {
+    fn shares(max: usize, per_caller: usize, waiting: usize) -> Arc<CallerSlots> {
+        Arc::new(CallerSlots::new(CallerSlotBounds {
             max,
             per_caller,
             waiting,
@@ -229,12 +236,12 @@ mod tests {
         }))
     }
 
-    fn caller(name: &str) -> Caller {
+    fn caller(name: &str) -> CallerKey {
         Some(name.to_owned())
     }
 
     /// A place that must be there at once.
-    fn now(shares: &Arc<Shares>, name: &str) -> Option<Share> {
+    fn now(shares: &Arc<CallerSlots>, name: &str) -> Option<CallerSlot> {
         shares.take(caller(name)).now_or_never()?.ok()
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Who puts structured content into an answer.
 #[derive(Clone, Debug)]
-pub(crate) enum Structured {
+pub(crate) enum StructuredPlacement {
     /// The server, as a tree.
     Tree,
     /// The transport, as text; see [`put_text_in_place`].
@@ -38,7 +38,7 @@ impl StructuredSlot {
 /// What the mark looks like on the wire. A quotation mark inside a string is escaped, so nothing else can look like it.
 const MARK: &[u8] = b"\"structuredContent\":null";
 
-impl Structured {
+impl StructuredPlacement {
     /// The structured content that a result with this text leaves the server with.
     pub(crate) fn content(&self, text: &str) -> Option<Value> {
         match self {
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    fn line(structured: Structured, text: &str) -> String {
+    fn line(structured: StructuredPlacement, text: &str) -> String {
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
         result.structured_content = structured.content(text);
         let message = ServerJsonRpcMessage::response(
@@ -117,7 +117,10 @@ mod tests {
     fn both_ways_give_the_same_bytes() {
         let hostile = r#"{"a":"\"structuredContent\":null","structuredContent":null,"b":["\\\"structuredContent\":null"]}"#;
         for text in [r#"{"path":"x","n":[1,null,"é"]}"#, "{}", hostile] {
-            assert_eq!(line(Structured::Text, text), line(Structured::Tree, text));
+            assert_eq!(
+                line(StructuredPlacement::Text, text),
+                line(StructuredPlacement::Tree, text)
+            );
         }
     }
 

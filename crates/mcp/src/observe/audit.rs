@@ -42,13 +42,13 @@ pub struct AuditLog {
 }
 
 enum Message {
-    Ended(Box<Ended>),
+    Ended(Box<AuditedCall>),
     /// Answered when everything before it is written.
     Flush(SyncSender<()>),
 }
 
 /// A call on its way to the file.
-struct Ended {
+struct AuditedCall {
     time: Timestamp,
     number: u64,
     caller: Option<String>,
@@ -60,7 +60,7 @@ struct Ended {
 
 /// A line of the file.
 #[derive(Serialize)]
-struct Line<'a> {
+struct AuditLine<'a> {
     time: String,
     request: String,
     caller: Option<String>,
@@ -99,7 +99,7 @@ impl AuditLog {
             }
         };
         let lost = Counter::default();
-        let record = Record {
+        let record = AuditFile {
             file: Some(AppendFile::open(path)?),
             path: path.to_path_buf(),
             max_bytes,
@@ -131,7 +131,7 @@ impl AuditLog {
     /// Records one call. Waits while too many others wait to be written.
     pub fn record(&self, call: &CallRecord<'_>) {
         let (tool, outcome) = call.truth;
-        let ended = Box::new(Ended {
+        let ended = Box::new(AuditedCall {
             time: (self.clock)(),
             number: self.count.fetch_add(1, Ordering::Relaxed) + 1,
             caller: call.caller.map(str::to_owned),
@@ -181,7 +181,7 @@ fn fill(bytes: &mut [u8]) -> io::Result<()> {
 
 /// Makes lines of calls.
 struct Writer {
-    record: Record,
+    record: AuditFile,
     key: hmac::Key,
     /// Tells the ids of this process from those of others.
     process: u32,
@@ -216,8 +216,8 @@ impl Writer {
 
     /// Adds the line of `call` to those that will be written together. One that would make the file too long begins the
     /// next.
-    fn add(&mut self, call: &Ended) {
-        let line = Line {
+    fn add(&mut self, call: &AuditedCall) {
+        let line = AuditLine {
             time: format!("{:.3}", call.time),
             request: format!("{:08x}-{}", self.process, call.number),
             caller: call.caller.as_deref().map(|caller| self.hash(caller)),
@@ -250,7 +250,7 @@ impl Writer {
 }
 
 /// The file, and what became of it.
-struct Record {
+struct AuditFile {
     path: PathBuf,
     /// `None` after something went wrong with it.
     file: Option<AppendFile>,
@@ -265,7 +265,7 @@ struct Record {
     lost: Counter,
 }
 
-impl Record {
+impl AuditFile {
     /// Whether a line can be added before the file has to be begun anew, when `pending` bytes are still to be written. Any
     /// line fits into an empty file.
     fn has_room(&self, pending: usize, line: usize) -> bool {

@@ -41,8 +41,8 @@ use self::{
 };
 use crate::{
     Surface,
-    call::shares::{ShareBounds, Shares},
-    transport::server::Server,
+    call::shares::{CallerSlotBounds, CallerSlots},
+    transport::server::McpServer,
 };
 
 /// How long open requests may take to finish after a stop was asked for.
@@ -50,7 +50,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// Large messages that are read, decoded or worked on at the same time, by all worlds together. A message takes several
 /// times its bytes until its call has ended, so this is what bounds the memory of a caller, and of all.
-const LARGE_MESSAGES: ShareBounds = ShareBounds {
+const LARGE_MESSAGES: CallerSlotBounds = CallerSlotBounds {
     max: 32,
     per_caller: 4,
     waiting: 1024,
@@ -115,9 +115,9 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let closing = after(&shutdown, settings.stop_notice);
-    let worlds: Vec<World> = surfaces
+    let worlds: Vec<ServedSurface> = surfaces
         .into_iter()
-        .map(|surface| World::new(surface, &settings, &closing))
+        .map(|surface| ServedSurface::new(surface, &settings, &closing))
         .collect();
     let app = router(&worlds, &settings, shutdown);
     for world in worlds.iter().filter(|world| world.surface.sessions) {
@@ -146,16 +146,20 @@ fn after(shutdown: &CancellationToken, notice: Duration) -> CancellationToken {
 }
 
 /// A surface with its sessions, if it has any.
-struct World {
+struct ServedSurface {
     surface: Arc<Surface>,
     sessions: Arc<Sessions>,
     stopping: CancellationToken,
 }
 
-fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken) -> Router {
+fn router(
+    worlds: &[ServedSurface],
+    settings: &HttpSettings,
+    stopping: CancellationToken,
+) -> Router {
     let surfaces = worlds.iter().map(|world| Arc::clone(&world.surface));
     let readiness = Arc::new(Readiness::new(surfaces, stopping));
-    let large = Arc::new(Shares::new(LARGE_MESSAGES));
+    let large = Arc::new(CallerSlots::new(LARGE_MESSAGES));
     let ready = move || {
         let readiness = Arc::clone(&readiness);
         async move { readiness.answer().await }
@@ -211,7 +215,7 @@ fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken
     ))
 }
 
-impl World {
+impl ServedSurface {
     fn new(surface: Arc<Surface>, settings: &HttpSettings, stopping: &CancellationToken) -> Self {
         Self {
             surface,
@@ -227,7 +231,7 @@ impl World {
     /// rmcp's service, configured the way its defaults are not: sessions only where the world wants them, JSON answers
     /// elsewhere. It keeps a stop signal of its own, so that a call under way when the process is asked to stop still
     /// gets its answer.
-    fn service(&self) -> StreamableHttpService<Server, Sessions> {
+    fn service(&self) -> StreamableHttpService<McpServer, Sessions> {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(self.surface.sessions)
             .with_json_response(true)
@@ -238,12 +242,13 @@ impl World {
             .with_max_request_body_bytes(usize::MAX);
         let mut config = config;
         if self.surface.sessions {
-            let kept: Arc<dyn SessionStore> = Arc::new(sessions::Kept(Arc::clone(&self.sessions)));
+            let kept: Arc<dyn SessionStore> =
+                Arc::new(sessions::HandshakeStore(Arc::clone(&self.sessions)));
             config.session_store = Some(kept);
         }
         let (surface, stopping) = (Arc::clone(&self.surface), self.stopping.clone());
         StreamableHttpService::new(
-            move || Ok(Server::for_http(Arc::clone(&surface), stopping.clone())),
+            move || Ok(McpServer::for_http(Arc::clone(&surface), stopping.clone())),
             Arc::clone(&self.sessions),
             config,
         )

@@ -11,13 +11,13 @@ use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
 #[derive(Default)]
-pub(crate) struct InFlight {
-    state: Mutex<State>,
+pub(crate) struct InFlightRequests {
+    state: Mutex<InFlightState>,
     finished: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct InFlightState {
     /// The client's ids, with the numbers that rmcp knows the requests by.
     running: HashMap<RequestId, i64>,
     /// The way back.
@@ -25,7 +25,7 @@ struct State {
     last: i64,
 }
 
-impl InFlight {
+impl InFlightRequests {
     /// Notes a new request and gives the id that rmcp shall know it by, or `None` when the client's is in use.
     pub(crate) fn start(&self, id: &RequestId) -> Option<RequestId> {
         let mut state = self.state.lock();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn an_id_can_be_used_again_after_its_answer_or_its_cancellation() {
-        let in_flight = InFlight::default();
+        let in_flight = InFlightRequests::default();
         let seven = RequestId::Number(7);
         let first = in_flight.start(&seven).expect("free");
         assert_eq!(in_flight.start(&seven), None, "in use");
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_requests_that_have_ended() {
-        let in_flight = InFlight::default();
+        let in_flight = InFlightRequests::default();
         for round in 0..1000 {
             let id = RequestId::String(format!("{round}").into());
             let known_by = in_flight.start(&id).expect("free");

@@ -13,11 +13,11 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use self::bounds::{Extent, extent, is_short, keep_essentials, shortened};
+use self::bounds::{MessageExtent, extent, is_short, keep_essentials, shortened};
 
 /// Why a message goes no further.
 #[derive(Debug)]
-pub(crate) enum Rejected {
+pub(crate) enum Rejection {
     /// The client must hear of it.
     Answer(Box<JsonRpcError>),
     /// A notification that says nothing we know; JSON-RPC wants no answer to those.
@@ -26,33 +26,33 @@ pub(crate) enum Rejected {
 
 /// A message that rmcp may see.
 #[derive(Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedMessage {
     pub(crate) message: ClientJsonRpcMessage,
     /// Whether the message says something that the bytes do not.
     pub(crate) mended: bool,
 }
 
 /// Decodes one message.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, Rejected> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedMessage, Rejection> {
     let given = without_byte_order_mark(bytes);
     let bytes = shortened(given).map_or(Cow::Borrowed(given), Cow::Owned);
     match extent(&bytes) {
-        Extent::Bounded => {}
-        Extent::TooDeep => return Err(Rejected::Answer(Box::new(parse_error()))),
-        Extent::TooMany => {
+        MessageExtent::Bounded => {}
+        MessageExtent::TooDeep => return Err(Rejection::Answer(Box::new(parse_error()))),
+        MessageExtent::TooMany => {
             let message =
                 "Invalid Request: the message holds too many values. Send 65,536 at most.";
-            return Err(Rejected::Answer(Box::new(invalid_request(message, None))));
+            return Err(Rejection::Answer(Box::new(invalid_request(message, None))));
         }
     }
     let mut message = serde_json::from_slice(&bytes).map_err(|_| explain(&bytes))?;
     check_ids(&message)?;
     let mended = mend_cursor(&mut message, &bytes) | mend_handshake(&mut message);
-    Ok(Decoded { message, mended })
+    Ok(DecodedMessage { message, mended })
 }
 
 /// Refuses ids that are too long to be kept while a request runs. What is refused for its id is answered without one.
-fn check_ids(message: &ClientJsonRpcMessage) -> Result<(), Rejected> {
+fn check_ids(message: &ClientJsonRpcMessage) -> Result<(), Rejection> {
     match message {
         JsonRpcMessage::Request(request) => check_request(request),
         JsonRpcMessage::Notification(notification) => match &notification.notification {
@@ -60,20 +60,20 @@ fn check_ids(message: &ClientJsonRpcMessage) -> Result<(), Rejected> {
                 let id = cancelled.params.request_id.as_ref();
                 id.is_none_or(is_short)
                     .then_some(())
-                    .ok_or(Rejected::Silence)
+                    .ok_or(Rejection::Silence)
             }
             _ => Ok(()),
         },
         // This server gives its own requests short ids.
-        JsonRpcMessage::Response(response) if !is_short(&response.id) => Err(Rejected::Silence),
+        JsonRpcMessage::Response(response) if !is_short(&response.id) => Err(Rejection::Silence),
         JsonRpcMessage::Error(error) if !error.id.as_ref().is_none_or(is_short) => {
-            Err(Rejected::Silence)
+            Err(Rejection::Silence)
         }
         JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Ok(()),
     }
 }
 
-fn check_request(request: &JsonRpcRequest<ClientRequest>) -> Result<(), Rejected> {
+fn check_request(request: &JsonRpcRequest<ClientRequest>) -> Result<(), Rejection> {
     let (message, id) = if !is_short(&request.id) {
         (ID_TOO_LONG, None)
     } else if let Some(token) = request.request.get_meta().get_progress_token()
@@ -84,7 +84,7 @@ fn check_request(request: &JsonRpcRequest<ClientRequest>) -> Result<(), Rejected
     } else {
         return Ok(());
     };
-    Err(Rejected::Answer(Box::new(invalid_request(message, id))))
+    Err(Rejection::Answer(Box::new(invalid_request(message, id))))
 }
 
 /// Whether the message is a handshake, of which only what is asked for later goes on.
@@ -167,10 +167,10 @@ fn parse_error() -> JsonRpcError {
     JsonRpcError::new(None, ErrorData::new(ErrorCode::PARSE_ERROR, message, None))
 }
 
-fn explain(bytes: &[u8]) -> Rejected {
-    let invalid = |message, id| Rejected::Answer(Box::new(invalid_request(message, id)));
+fn explain(bytes: &[u8]) -> Rejection {
+    let invalid = |message, id| Rejection::Answer(Box::new(invalid_request(message, id)));
     let object = match serde_json::from_slice::<Value>(bytes) {
-        Err(_) => return Rejected::Answer(Box::new(parse_error())),
+        Err(_) => return Rejection::Answer(Box::new(parse_error())),
         Ok(Value::Array(_)) => {
             return invalid(
                 "Invalid Request: batches are not supported; send one message at a time.",
@@ -193,10 +193,10 @@ fn explain(bytes: &[u8]) -> Rejected {
         return invalid("Invalid Request: id must be a string or an integer.", None);
     }
     match (object.get("method").map(Value::is_string), id) {
-        (Some(true), None) => Rejected::Silence,
+        (Some(true), None) => Rejection::Silence,
         (Some(true), id) => {
             let error = ErrorData::new(ErrorCode::INVALID_PARAMS, "Invalid params", None);
-            Rejected::Answer(Box::new(JsonRpcError::new(id, error)))
+            Rejection::Answer(Box::new(JsonRpcError::new(id, error)))
         }
         (Some(false), id) => invalid("Invalid Request: method must be a string.", id),
         (None, id) => invalid(
@@ -218,8 +218,8 @@ mod tests {
     fn check(message: &str, expected: Option<(i32, Option<i64>)>) {
         let answer = match decode(message.as_bytes()) {
             Ok(decoded) => panic!("{message} decodes to {decoded:?}"),
-            Err(Rejected::Silence) => None,
-            Err(Rejected::Answer(error)) => {
+            Err(Rejection::Silence) => None,
+            Err(Rejection::Answer(error)) => {
                 let id = error.id.map(|id| match id {
                     RequestId::Number(id) => id,
                     RequestId::String(_) => panic!("tests use numbers"),

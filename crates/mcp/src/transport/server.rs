@@ -39,10 +39,10 @@ use crate::{
     call::{
         caller::Caller,
         error::{Refusal, invalid_params, method_not_found},
-        policy::Standing,
-        question::Reply,
+        policy::CallerRole,
+        question::ElicitationReply,
         request_facts::RequestFacts,
-        structured::Structured,
+        structured::StructuredPlacement,
     },
     world::{
         listing::{only_page, page_start},
@@ -58,9 +58,9 @@ pub(crate) const VERSIONS: [ProtocolVersion; 3] = [
 ];
 
 /// An rmcp handler over a surface. Cheap to make: session-less HTTP makes one per request.
-pub(crate) struct Server {
+pub(crate) struct McpServer {
     surface: Arc<Surface>,
-    structured: Structured,
+    structured: StructuredPlacement,
     /// What is kept between calls, where the transport knows which calls belong together.
     connection: OnceLock<Arc<Connection>>,
     /// Fires when nothing that goes on by itself may go on any longer.
@@ -69,13 +69,13 @@ pub(crate) struct Server {
     about_to_listen: Mutex<VecDeque<Receiver<ResourceNotice>>>,
 }
 
-impl Server {
+impl McpServer {
     /// A server for the one client at the other end of a pair of streams.
     pub(crate) fn for_streams(surface: Arc<Surface>, connection: Arc<Connection>) -> Self {
         let stopping = connection.ended();
         Self {
             surface,
-            structured: Structured::Text,
+            structured: StructuredPlacement::Text,
             connection: OnceLock::from(connection),
             stopping,
             about_to_listen: Mutex::default(),
@@ -86,7 +86,7 @@ impl Server {
     pub(crate) fn for_http(surface: Arc<Surface>, stopping: CancellationToken) -> Self {
         Self {
             surface,
-            structured: Structured::Tree,
+            structured: StructuredPlacement::Tree,
             connection: OnceLock::new(),
             stopping,
             about_to_listen: Mutex::default(),
@@ -121,7 +121,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder().enable_tools().build();
         capabilities.resources = self.surface.resources.as_ref().map(|resources| {
@@ -223,12 +223,16 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let reply = Reply {
+        let reply = ElicitationReply {
             state: request.request_state,
             responses: request.input_responses,
         };
         let mut caller = self.caller(context);
-        let slot = caller.facts.structured.take().map(Structured::Slot);
+        let slot = caller
+            .facts
+            .structured
+            .take()
+            .map(StructuredPlacement::Slot);
         let structured = slot.unwrap_or_else(|| self.structured.clone());
         Arc::clone(&self.surface)
             .call_tool(&request.name, arguments, caller, reply, structured)
@@ -452,7 +456,7 @@ impl ServerHandler for Server {
 }
 
 /// What the caller of a request may see.
-fn standing(request: &RequestContext<RoleServer>) -> Standing {
+fn standing(request: &RequestContext<RoleServer>) -> CallerRole {
     RequestFacts::of(&request.extensions).standing()
 }
 

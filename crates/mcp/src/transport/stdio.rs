@@ -22,14 +22,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::lines::{Line, LineReader};
+use self::lines::{InputLine, LineReader};
 use crate::{
     Connection, Surface,
     call::{error::method_not_found, structured::put_text_in_place},
     transport::{
-        in_flight::InFlight,
-        message::{self, Rejected},
-        server::Server,
+        in_flight::InFlightRequests,
+        message::{self, Rejection},
+        server::McpServer,
     },
 };
 
@@ -62,7 +62,7 @@ pub async fn serve_streams(
 ) -> io::Result<()> {
     let connection = Arc::<Connection>::default();
     let transport = LineTransport::new(reader, writer, max_line_bytes, connection.ended());
-    let server = Server::for_streams(surface, connection);
+    let server = McpServer::for_streams(surface, connection);
     let running = match server.serve_with_ct(transport, shutdown).await {
         Ok(running) => running,
         // The client left, or the process was told to stop, before the first request.
@@ -78,7 +78,7 @@ pub async fn serve_streams(
 struct LineTransport<R, W> {
     lines: LineReader<R>,
     output: Arc<Output<W>>,
-    in_flight: Arc<InFlight>,
+    in_flight: Arc<InFlightRequests>,
     seen_request: bool,
     /// The answer to a line that was turned down here. No more input is taken until it is written, so that a client
     /// that sends rubbish and never reads cannot fill the memory.
@@ -98,7 +98,7 @@ struct Output<W> {
     clippy::large_enum_variant,
     reason = "it is taken apart at once and never kept"
 )]
-enum Step {
+enum InputAction {
     /// It goes to rmcp.
     Pass(ClientJsonRpcMessage),
     /// It is answered here.
@@ -135,22 +135,22 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
                 return None;
             };
             match self.line(line) {
-                Step::Pass(message) => return Some(message),
-                Step::Answer(error) => self.answer(error),
-                Step::Ignore => {}
+                InputAction::Pass(message) => return Some(message),
+                InputAction::Answer(error) => self.answer(error),
+                InputAction::Ignore => {}
             }
         }
     }
 
-    fn line(&mut self, line: Line) -> Step {
+    fn line(&mut self, line: InputLine) -> InputAction {
         let bytes = match line {
-            Line::Complete(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {
-                return Step::Ignore;
+            InputLine::Complete(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {
+                return InputAction::Ignore;
             }
-            Line::Complete(bytes) => bytes,
-            Line::TooLong => {
+            InputLine::Complete(bytes) => bytes,
+            InputLine::TooLong => {
                 let message = "Invalid Request: the message is too large.";
-                return Step::Answer(message::invalid_request(message, None));
+                return InputAction::Answer(message::invalid_request(message, None));
             }
         };
         match message::decode(&bytes).map(|decoded| decoded.message) {
@@ -166,19 +166,19 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
                 self.pass(JsonRpcMessage::Notification(notification))
             }
             Ok(message) => self.pass(message),
-            Err(Rejected::Answer(error)) => Step::Answer(*error),
-            Err(Rejected::Silence) => Step::Ignore,
+            Err(Rejection::Answer(error)) => InputAction::Answer(*error),
+            Err(Rejection::Silence) => InputAction::Ignore,
         }
     }
 
-    fn request(&mut self, mut request: JsonRpcRequest<ClientRequest>) -> Step {
+    fn request(&mut self, mut request: JsonRpcRequest<ClientRequest>) -> InputAction {
         // rmcp answers any ping that comes first, but the stateless era has none.
         let is_ping = matches!(request.request, ClientRequest::PingRequest(_));
         if is_ping && request.request.get_meta().protocol_version().is_some() {
-            return Step::Answer(JsonRpcError::new(Some(request.id), method_not_found()));
+            return InputAction::Answer(JsonRpcError::new(Some(request.id), method_not_found()));
         }
         let Some(known_by) = self.in_flight.start(&request.id) else {
-            return Step::Answer(message::still_running(request.id));
+            return InputAction::Answer(message::still_running(request.id));
         };
         request.id = known_by;
         self.seen_request = true;
@@ -186,11 +186,11 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     }
 
     /// rmcp ends the connection when something other than a request comes first.
-    fn pass(&self, message: ClientJsonRpcMessage) -> Step {
+    fn pass(&self, message: ClientJsonRpcMessage) -> InputAction {
         if self.seen_request {
-            Step::Pass(message)
+            InputAction::Pass(message)
         } else {
-            Step::Ignore
+            InputAction::Ignore
         }
     }
 
@@ -255,7 +255,7 @@ where
 }
 
 /// Puts the client's id of its request wherever a message names one; whether anybody waits for the message.
-fn address(message: &mut ServerJsonRpcMessage, in_flight: &InFlight) -> bool {
+fn address(message: &mut ServerJsonRpcMessage, in_flight: &InFlightRequests) -> bool {
     if let Some(id) = message::answered_mut(message) {
         let Some(client_id) = in_flight.finish(id) else {
             return false;

@@ -39,12 +39,12 @@ impl CacheHint {
 }
 
 /// One page of a listing, and the cursor of the next.
-pub(crate) struct Page<T> {
+pub(crate) struct ListingPage<T> {
     pub(crate) entries: Vec<T>,
     pub(crate) next_cursor: Option<String>,
 }
 
-impl<T> Page<T> {
+impl<T> ListingPage<T> {
     /// The page of `all` that starts at `start`.
     pub(crate) fn of(all: Vec<T>, start: usize) -> Self {
         let end = start.saturating_add(PAGE_SIZE);
@@ -97,7 +97,7 @@ mod tests {
             let all: Vec<usize> = (0..length).collect();
             let (mut seen, mut at) = (Vec::new(), 0);
             loop {
-                let page = Page::of(all.clone(), at);
+                let page = ListingPage::of(all.clone(), at);
                 assert!(page.entries.len() <= PAGE_SIZE);
                 seen.extend(page.entries);
                 match page.next_cursor {

@@ -170,7 +170,7 @@ impl<'s> Naming<'s> {
         let mut said = String::new();
         let mut done = 0;
         for list in self.lists(clause) {
-            let kept: Vec<&Item> = list.iter().filter(|item| item.is_seen).collect();
+            let kept: Vec<&ListedName> = list.iter().filter(|item| item.is_seen).collect();
             let ([first, .., last], [kept_first, others @ ..]) = (&list[..], &kept[..]) else {
                 continue;
             };
@@ -192,10 +192,10 @@ impl<'s> Naming<'s> {
     }
 
     /// The names in a clause that are items of the same list, for each list.
-    fn lists(&self, clause: &str) -> Vec<Vec<Item>> {
-        let of = |names: &[&str], is_seen: bool| -> Vec<Item> {
+    fn lists(&self, clause: &str) -> Vec<Vec<ListedName>> {
+        let of = |names: &[&str], is_seen: bool| -> Vec<ListedName> {
             let found = names.iter().flat_map(|name| mentions(clause, name));
-            let item = |(start, end): (usize, usize)| Item {
+            let item = |(start, end): (usize, usize)| ListedName {
                 separator: start,
                 start,
                 end: end + remark(&clause[end..]),
@@ -206,7 +206,7 @@ impl<'s> Naming<'s> {
         let mut items = of(&self.seen, true);
         items.extend(of(&self.unseen, false));
         items.sort_by_key(|item| item.start);
-        let mut lists: Vec<Vec<Item>> = Vec::new();
+        let mut lists: Vec<Vec<ListedName>> = Vec::new();
         for mut item in items {
             let before = lists.last().and_then(|list| list.last());
             match before.map(|before| before.end) {
@@ -302,7 +302,7 @@ impl<'s> Naming<'s> {
 }
 
 /// A name in a list of names.
-struct Item {
+struct ListedName {
     /// Where what stands between it and the item before it begins.
     separator: usize,
     start: usize,

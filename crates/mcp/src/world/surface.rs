@@ -11,14 +11,14 @@ use std::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Access, Answer, Awaited, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
-    ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Refused,
-    Resource, ResourceNotice, ResourceTemplate, Resources, Schema, Tool, Unobserved,
-    access::Thing,
+    Access, Answer, AnswerFuture, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
+    ErrorList, Failure, FailureKind, Handler, JsonObject, NoObserver, Observer, Pace, Policy,
+    Prompt, RefusedCall, Resource, ResourceNotice, ResourceTemplate, Resources, Schema, Tool,
+    access::AccessTarget,
     call::{
-        policy::Standing,
-        question::Seal,
-        shares::{ShareBounds, Shares},
+        policy::CallerRole,
+        question::RequestStateSeal,
+        shares::{CallerSlotBounds, CallerSlots},
     },
     world::{naming::Naming, resource::ResourceText},
 };
@@ -78,7 +78,7 @@ pub enum UnknownTool {
 }
 
 /// How a world says, in the form of its own errors, that the frame refused a call.
-pub type RefusalObject = fn(&Refused) -> JsonObject;
+pub type RefusalObject = fn(&RefusedCall) -> JsonObject;
 
 /// A world's contract as data, for listings and documentation.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ pub type LazySchema = LazyLock<JsonObject, Schema>;
 
 /// Bounds on the work of one surface.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SurfaceLimits {
     /// Handlers that run at the same time.
     pub max_in_flight: usize,
     /// Those of one caller who signed in.
@@ -145,10 +145,10 @@ pub struct Limits {
     pub inline_when_alone: bool,
 }
 
-impl Limits {
+impl SurfaceLimits {
     /// How running and waiting calls are shared.
-    fn shares(&self) -> ShareBounds {
-        ShareBounds {
+    fn shares(&self) -> CallerSlotBounds {
+        CallerSlotBounds {
             max: self.max_in_flight,
             per_caller: self.max_in_flight_per_caller,
             waiting: self.max_waiting,
@@ -272,37 +272,38 @@ pub struct Surface {
     pub(crate) result_meta: Option<JsonObject>,
     pub(crate) starts: &'static str,
     pub(crate) refused: Option<RefusalObject>,
-    pub(crate) ready: Option<Ready>,
+    pub(crate) ready: Option<BoundReadyCheck>,
     pub(crate) envelope: Envelope,
     pub(crate) policy: Policy,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SurfaceLimits,
     /// Places for running handlers.
-    pub(crate) slots: Arc<Shares>,
+    pub(crate) slots: Arc<CallerSlots>,
     /// Places for those who listen in the stateless era.
-    pub(crate) listeners: Arc<Shares>,
+    pub(crate) listeners: Arc<CallerSlots>,
     /// Seals what is asked in rounds.
-    pub(crate) seal: Seal,
+    pub(crate) seal: RequestStateSeal,
     pub(crate) observer: Arc<dyn Observer>,
     has_callers: bool,
     pub(crate) is_beside_others: bool,
 }
 
 /// How many may listen at the same time, in all and for one caller who signed in.
-const LISTENERS: ShareBounds = ShareBounds {
+const LISTENERS: CallerSlotBounds = CallerSlotBounds {
     max: 64,
     per_caller: 8,
     waiting: 0,
     waiting_per_caller: 0,
 };
 
-type Blocking = Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
-type Waiting = Box<dyn Fn(JsonObject, CallContext) -> Awaited + Send + Sync>;
+type BlockingHandler =
+    Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
+type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
-type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
+type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
-type Ready = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
-type Watcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
+type BoundReadyCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+type ResourceWatcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
 type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
 
 pub(crate) struct BoundTool {
@@ -319,16 +320,16 @@ impl BoundTool {
 }
 
 pub(crate) enum BoundHandler {
-    Blocking(Blocking),
-    Waiting(Waiting),
+    Blocking(BlockingHandler),
+    Waiting(AsyncHandler),
 }
 
 pub(crate) struct BoundResources {
     pub(crate) list: Lister,
-    pub(crate) read: Reader,
+    pub(crate) read: ResourceReader,
     pub(crate) templates: Cow<'static, [ResourceTemplate]>,
     pub(crate) cache: CacheHint,
-    pub(crate) changes: Option<Watcher>,
+    pub(crate) changes: Option<ResourceWatcher>,
 }
 
 pub(crate) struct BoundPrompt {
@@ -380,7 +381,7 @@ impl Surface {
         spec: WorldSpec<S>,
         state: S,
         policy: Policy,
-        limits: Limits,
+        limits: SurfaceLimits,
     ) -> Self {
         let state = Arc::new(state);
         let families = spec.all_families();
@@ -422,16 +423,16 @@ impl Surface {
             starts: spec.starts,
             refused: spec.refused,
             ready: spec.ready.map(|ready| {
-                let bound: Ready = Box::new(move || ready(&state));
+                let bound: BoundReadyCheck = Box::new(move || ready(&state));
                 bound
             }),
             envelope: spec.envelope,
             policy,
             limits,
-            slots: Arc::new(Shares::new(limits.shares())),
-            listeners: Arc::new(Shares::new(LISTENERS)),
-            seal: Seal::default(),
-            observer: Arc::new(Unobserved),
+            slots: Arc::new(CallerSlots::new(limits.shares())),
+            listeners: Arc::new(CallerSlots::new(LISTENERS)),
+            seal: RequestStateSeal::default(),
+            observer: Arc::new(NoObserver),
             has_callers: false,
             is_beside_others: false,
         }
@@ -456,13 +457,13 @@ impl Surface {
     }
 
     /// The tools that a listing shows, in table order.
-    pub(crate) fn listed_tools(&self, standing: Standing) -> impl Iterator<Item = &ToolCard> {
+    pub(crate) fn listed_tools(&self, standing: CallerRole) -> impl Iterator<Item = &ToolCard> {
         let cards = self.tools.iter().map(|tool| &tool.card);
         cards.filter(move |card| self.lists(&card.name, card.access, standing))
     }
 
     /// How texts that name tools are said to somebody with this standing.
-    pub(crate) fn naming(&self, standing: Standing) -> Naming<'_> {
+    pub(crate) fn naming(&self, standing: CallerRole) -> Naming<'_> {
         if self.absent.is_empty() && !self.policy.hides_from_listings(standing) {
             return Naming::default();
         }
@@ -478,12 +479,12 @@ impl Surface {
     }
 
     /// The world's notices of changes, if it has any.
-    pub(crate) fn changes(&self) -> Option<&Watcher> {
+    pub(crate) fn changes(&self) -> Option<&ResourceWatcher> {
         self.resources.as_ref()?.changes.as_ref()
     }
 
     /// The resources that a listing shows, in order.
-    pub(crate) fn listed_resources(&self, standing: Standing) -> Vec<Resource> {
+    pub(crate) fn listed_resources(&self, standing: CallerRole) -> Vec<Resource> {
         let all = self.resources.as_ref().map(|resources| (resources.list)());
         let all = all.into_iter().flatten();
         all.filter(|resource| self.lists(&resource.uri, Access::Read, standing))
@@ -491,21 +492,21 @@ impl Surface {
     }
 
     /// A number that changes with what a listing of resources shows.
-    pub(crate) fn digest_of_listing(&self, standing: Standing) -> u64 {
+    pub(crate) fn digest_of_listing(&self, standing: CallerRole) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.listed_resources(standing).hash(&mut hasher);
         hasher.finish()
     }
 
     /// Whether a listing for somebody with this standing shows `name`.
-    pub(crate) fn lists(&self, name: &str, access: Access, standing: Standing) -> bool {
+    pub(crate) fn lists(&self, name: &str, access: Access, standing: CallerRole) -> bool {
         self.policy.lists(standing, self.thing(name, access))
     }
 
     /// `name` as policies see it.
-    pub(crate) fn thing<'n>(&'n self, name: &'n str, access: Access) -> Thing<'n> {
+    pub(crate) fn thing<'n>(&'n self, name: &'n str, access: Access) -> AccessTarget<'n> {
         let (name, family) = self.policy_names(name);
-        Thing {
+        AccessTarget {
             world: self.world,
             name,
             family,
@@ -601,7 +602,7 @@ fn bind_resources<S: Send + Sync + 'static>(
         cache: resources.cache,
         changes: resources.changes.map(|changes| {
             let state = Arc::clone(state);
-            let bound: Watcher = Box::new(move || changes(&state));
+            let bound: ResourceWatcher = Box::new(move || changes(&state));
             bound
         }),
     }

@@ -136,7 +136,7 @@ impl<S: 'static> ToolBuilder<S> {
     #[must_use]
     pub fn call<P, O, E>(
         self,
-        handle: impl Fn(&S, P, &CallContext) -> Result<(O, Facts), E> + Send + Sync + 'static,
+        handle: impl Fn(&S, P, &CallContext) -> Result<(O, AnswerFacts), E> + Send + Sync + 'static,
     ) -> Tool<S>
     where
         P: DeserializeOwned + JsonSchema + 'static,
@@ -162,7 +162,7 @@ impl<S: 'static> ToolBuilder<S> {
     #[must_use]
     pub fn call_async<P: JsonSchema + 'static, O: JsonSchema + 'static>(
         self,
-        handle: impl Fn(Arc<S>, JsonObject, CallContext) -> Awaited + Send + Sync + 'static,
+        handle: impl Fn(Arc<S>, JsonObject, CallContext) -> AnswerFuture + Send + Sync + 'static,
     ) -> Tool<S> {
         self.finish::<P, O>(Handler::Waiting(Box::new(handle)))
     }
@@ -187,11 +187,11 @@ impl<S: 'static> ToolBuilder<S> {
 }
 
 /// An answer that is on its way.
-pub type Awaited = BoxFuture<'static, Result<Answer, Failure>>;
+pub type AnswerFuture = BoxFuture<'static, Result<Answer, Failure>>;
 
 type BlockingHandler<S> =
     Box<dyn Fn(&S, JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
-type WaitingHandler<S> = Box<dyn Fn(Arc<S>, JsonObject, CallContext) -> Awaited + Send + Sync>;
+type WaitingHandler<S> = Box<dyn Fn(Arc<S>, JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 
 /// How a tool does its work.
 pub enum Handler<S: 'static> {
@@ -259,12 +259,12 @@ pub struct Answer {
     /// The JSON text, with the fields in the order of the type.
     pub text: String,
     /// For the audit line.
-    pub facts: Facts,
+    pub facts: AnswerFacts,
 }
 
 /// The only facts about an answer that a log may carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct AnswerFacts {
     /// Sections in the answer, where that means something.
     pub sections: Option<usize>,
     /// Whether the answer was cut.
@@ -278,7 +278,7 @@ impl Answer {
     ///
     /// # Errors
     /// [`FailureKind::Internal`] when it cannot be written as JSON.
-    pub fn new(output: &impl Serialize, facts: Facts) -> Result<Self, Failure> {
+    pub fn new(output: &impl Serialize, facts: AnswerFacts) -> Result<Self, Failure> {
         let text = serde_json::to_string(output).map_err(|_| {
             Failure::new(
                 FailureKind::Internal,

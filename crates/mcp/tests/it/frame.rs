@@ -32,9 +32,10 @@ use std::{
 
 use schemars::JsonSchema;
 use sectile_mcp::{
-    Access, Answer, CacheHint, CallContext, Envelope, ErrorList, Facts, Failure, FailureKind,
-    JsonObject, Limits, Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText,
-    Resources, Said, Surface, Tool, UnknownTool, WorldSpec, decode, stdio::serve_streams,
+    Access, Answer, AnswerFacts, CacheHint, CallContext, Envelope, ErrorList, ErrorResponse,
+    Failure, FailureKind, JsonObject, Policy, Prompt, PromptArgument, Resource, ResourceNotice,
+    ResourceText, Resources, Surface, SurfaceLimits, Tool, UnknownTool, WorldSpec, decode,
+    stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -103,14 +104,18 @@ fn tool(name: &'static str, access: Access, handle: Handle) -> Tool<Shelf> {
         .call_raw::<ShelveParams, Shelved>(handle)
 }
 
-fn shelve(_: &Shelf, params: ShelveParams, _: &CallContext) -> Result<(Shelved, Facts), Failure> {
+fn shelve(
+    _: &Shelf,
+    params: ShelveParams,
+    _: &CallContext,
+) -> Result<(Shelved, AnswerFacts), Failure> {
     match params.title.as_str() {
         "" => Err(Failure::new(FailureKind::NotFound, "Nothing to shelve.")),
         _ => Ok((
             Shelved {
                 title: params.title,
             },
-            Facts::default(),
+            AnswerFacts::default(),
         )),
     }
 }
@@ -200,7 +205,7 @@ const TIDY: Prompt<Shelf> = Prompt {
 
 /// A world with a tool, two resources and two prompts.
 fn spec() -> WorldSpec<Shelf> {
-    let envelope: Envelope = |failure| Said::Result(json!({ "problem": failure.message }));
+    let envelope: Envelope = |failure| ErrorResponse::Result(json!({ "problem": failure.message }));
     WorldSpec {
         tools: vec![tool("shelve", Access::Write, call_shelve)],
         resources: Some(RESOURCES),
@@ -210,8 +215,8 @@ fn spec() -> WorldSpec<Shelf> {
     }
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> SurfaceLimits {
+    SurfaceLimits {
         max_in_flight: 4,
         max_in_flight_per_caller: 4,
         max_waiting: 4,

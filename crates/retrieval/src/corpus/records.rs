@@ -4,7 +4,7 @@ use sectile_markdown::Digest;
 
 use super::{
     Chunk,
-    search::{Found, fused, nearness},
+    search::{SearchResults, fused, nearness},
     segment::{embedded, rules},
 };
 use crate::{
@@ -29,12 +29,12 @@ pub struct Record {
 }
 
 /// Creates records, one after the other. Caches the words that it has met.
-pub struct Recorder<'e> {
+pub struct RecordBuilder<'e> {
     embedding: Box<dyn EmbeddingReader + 'e>,
     words: PassageReader,
 }
 
-impl<'e> Recorder<'e> {
+impl<'e> RecordBuilder<'e> {
     /// Creates a recorder for a model.
     #[must_use]
     pub fn new(embedder: &'e dyn Embedder) -> Self {
@@ -97,7 +97,7 @@ pub fn search_candidates(
     query: &Query,
     meaning: Option<(&[i8], u64)>,
     most: usize,
-) -> Found {
+) -> SearchResults {
     let passages = candidates.iter();
     let passages = passages.map(|one| (&one.lengths, one.encoded.as_slice()));
     let words = Candidates::new(statistics, passages);

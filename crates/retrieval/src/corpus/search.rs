@@ -11,7 +11,7 @@ use crate::{
         EmbeddingReader,
         vectors::{COSINE_DIGITS, cosines},
     },
-    lexical::{DEAD, Match, Query, Ranked, Remarks},
+    lexical::{DEAD, Match, Query, RankedPassages, Remarks},
 };
 
 /// The name of these ranking rules. It changes whenever an answer may.
@@ -27,7 +27,7 @@ const MOST_COMPARED: usize = 64;
 
 /// The results of one search.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResults {
     /// The best chunks, best first.
     pub hits: Vec<ChunkHit>,
     /// Number of chunks that match at all.
@@ -62,7 +62,7 @@ impl Corpus {
         text: &str,
         reader: Option<&mut dyn EmbeddingReader>,
         most: usize,
-    ) -> Found {
+    ) -> SearchResults {
         let ranked = self.words.rank(query, |_| 0);
         let meanings = reader.and_then(|reader| {
             let vector = reader.embed(&[text])?;
@@ -97,10 +97,10 @@ pub(crate) fn nearness(cosine: i32) -> u32 {
 /// Returns the `most` best of the chunks whose words are ranked. `meanings` holds the similarity of each chunk and the
 /// weight of meaning, both in millionths; without it only words count.
 pub(crate) fn fused<F: Fn(usize) -> u64>(
-    ranked: Ranked<'_, F>,
+    ranked: RankedPassages<'_, F>,
     meanings: Option<(Vec<u32>, u64)>,
     most: usize,
-) -> Found {
+) -> SearchResults {
     let words = ranked.scores();
     let has_meaning = meanings.is_some();
     let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
@@ -108,7 +108,7 @@ pub(crate) fn fused<F: Fn(usize) -> u64>(
     let best_words = largest(words).max(1);
     // The reciprocal of the best, with 32 fractional bits: a division for each chunk would cost more.
     let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
-    let mut best = Best::new(MOST_COMPARED.max(most));
+    let mut best = TopChunks::new(MOST_COMPARED.max(most));
     let total = best.choose(words, meanings, weights, one_over(best_words));
     let chunks = best.finish();
     // Adjacent query words raise the score of the best chunks.
@@ -138,7 +138,7 @@ pub(crate) fn fused<F: Fn(usize) -> u64>(
     for hit in &mut hits {
         hit.matches = ranked.matches(hit.chunk);
     }
-    Found {
+    SearchResults {
         hits,
         total,
         has_meaning,
@@ -178,7 +178,7 @@ fn largest(numbers: &[u64]) -> u64 {
 }
 
 /// Selects the best chunks, by score and then by order. They are offered in order, with scores in units of 1/[`WHOLE`].
-struct Best {
+struct TopChunks {
     most: usize,
     /// More than are wanted, so that the worst need not be found each time.
     kept: Vec<(Reverse<u64>, usize)>,
@@ -186,7 +186,7 @@ struct Best {
     least: u64,
 }
 
-impl Best {
+impl TopChunks {
     fn new(most: usize) -> Self {
         Self {
             most,

@@ -11,7 +11,7 @@ use crate::{
         Embedder, EmbeddingReader, Vector,
         vectors::{inverse_length, kept, kept_bytes},
     },
-    lexical::{Lexical, LexicalBuilder, Passage, RANKING},
+    lexical::{LexicalBuilder, LexicalSegment, Passage, RANKING},
 };
 
 /// The version of the format.
@@ -160,7 +160,7 @@ pub(super) fn rules(model: Option<&Digest>) -> String {
 /// the postings and positions is in memory; those are verified again on every read.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    words: Arc<Lexical>,
+    words: Arc<LexicalSegment>,
     documents: Bytes,
     chunk_table: Bytes,
     path_starts: Bytes,
@@ -190,7 +190,7 @@ impl Segment {
         if container.part(&RULES)?.as_ref() != rules(fingerprint.as_ref()).as_bytes() {
             return Err(FormatError::OtherModel);
         }
-        let words = Lexical::open(&container)?;
+        let words = LexicalSegment::open(&container)?;
         let segment = Self {
             chunks: words.passages(),
             words: Arc::new(words),
@@ -285,7 +285,7 @@ impl Segment {
         }
     }
 
-    pub(super) fn words(&self) -> Arc<Lexical> {
+    pub(super) fn words(&self) -> Arc<LexicalSegment> {
         Arc::clone(&self.words)
     }
 

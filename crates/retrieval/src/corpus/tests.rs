@@ -198,7 +198,7 @@ proptest! {
         let bodies = bodies.map(str::to_owned);
         let documents: Vec<Vec<String>> = documents.into_iter().chain([bodies.to_vec()]).collect();
         let (mut of_file, mut of_query) = (model.reader(), model.reader());
-        let mut recorder = Recorder::new(model);
+        let mut recorder = RecordBuilder::new(model);
         let mut builder = SegmentBuilder::new(Some((model, &mut *of_file)));
         let mut records = Vec::new();
         for document in &documents {

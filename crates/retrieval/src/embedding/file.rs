@@ -17,7 +17,7 @@ pub(super) const ADDED: u8 = 8;
 
 /// The kind of model in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ModelKind {
     Static = 1,
     Transformer = 2,
 }
@@ -52,7 +52,7 @@ pub(super) struct Parts {
 /// follow.
 pub(super) fn open(
     file: &'static [u8],
-    kind: Kind,
+    kind: ModelKind,
 ) -> Result<(Head, &'static [u8], Parts), ModelError> {
     let number = |at: usize| {
         let bytes = file.get(at..at + 4).ok_or(ModelError::Damaged)?;

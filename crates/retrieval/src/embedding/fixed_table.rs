@@ -6,8 +6,8 @@ use sectile_markdown::Digest;
 
 use super::{
     Embedder, EmbeddingReader, ModelError, Vector,
-    file::{self, ADDED, GROUP, GROUP_BYTES, Head, Kind, Matrix, whole_scale},
-    pieces::{Vocabulary, runs},
+    file::{self, ADDED, GROUP, GROUP_BYTES, Head, Matrix, ModelKind, whole_scale},
+    pieces::{PieceVocabulary, runs},
 };
 use crate::table::Table;
 
@@ -27,13 +27,13 @@ pub struct StaticModel {
     rows: Matrix,
     words: &'static [u8],
     /// Built when first needed.
-    lazy: OnceLock<Lazy>,
+    lazy: OnceLock<LazyTables>,
     fingerprint: OnceLock<Digest>,
 }
 
 /// Values that take a moment to compute.
-struct Lazy {
-    vocabulary: Vocabulary,
+struct LazyTables {
+    vocabulary: PieceVocabulary,
     /// Number of rows that can be summed in 32 bits.
     together: usize,
 }
@@ -48,7 +48,7 @@ impl StaticModel {
     /// # Errors
     /// [`ModelError`] when it is not a static model.
     pub fn new(name: &'static str, file: &'static [u8]) -> Result<Self, ModelError> {
-        let (head, words, mut parts) = file::open(file, Kind::Static)?;
+        let (head, words, mut parts) = file::open(file, ModelKind::Static)?;
         if head.dimensions != DIMENSIONS {
             return Err(ModelError::OtherKind);
         }
@@ -71,14 +71,14 @@ impl StaticModel {
         self
     }
 
-    fn lazy(&self) -> &Lazy {
+    fn lazy(&self) -> &LazyTables {
         self.lazy.get_or_init(|| {
             let (scales, _) = self.rows.scales.as_chunks::<2>();
             let largest = scales.iter().map(|scale| whole_scale(*scale)).max();
             let together =
                 u64::from(i32::MAX.unsigned_abs()) / (LARGEST * largest.unwrap_or(1).max(1));
-            Lazy {
-                vocabulary: Vocabulary::new(self.words, self.head.pieces),
+            LazyTables {
+                vocabulary: PieceVocabulary::new(self.words, self.head.pieces),
                 together: usize::try_from(together).unwrap_or(MOST_PIECES),
             }
         })

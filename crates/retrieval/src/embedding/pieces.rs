@@ -13,7 +13,7 @@ const LONGEST_WORD: usize = 100;
 const CONTINUES: &[u8] = b"##";
 
 /// Maps pieces to numbers.
-pub(super) struct Vocabulary {
+pub(super) struct PieceVocabulary {
     starts: HashMap<&'static [u8], u32, RandomState>,
     rest: HashMap<&'static [u8], u32, RandomState>,
     /// Length in bytes of the longest piece that starts a word, and of the longest that continues one.
@@ -22,7 +22,7 @@ pub(super) struct Vocabulary {
     unknown: Option<u32>,
 }
 
-impl Vocabulary {
+impl PieceVocabulary {
     /// Builds the vocabulary; `words` holds each piece after its length.
     pub(super) fn new(words: &'static [u8], pieces: usize) -> Self {
         let mut vocabulary = Self {
@@ -82,14 +82,14 @@ impl Vocabulary {
         let mut characters: Vec<char> = Vec::new();
         for character in run.chars() {
             match kind(character) {
-                Kind::Nothing => {}
-                Kind::Space => self.end(&mut characters, &mut word, pieces),
-                Kind::Alone => {
+                CharacterKind::Nothing => {}
+                CharacterKind::Space => self.end(&mut characters, &mut word, pieces),
+                CharacterKind::Alone => {
                     self.end(&mut characters, &mut word, pieces);
                     characters.push(character);
                     self.end(&mut characters, &mut word, pieces);
                 }
-                Kind::Letter => characters.push(character),
+                CharacterKind::Letter => characters.push(character),
             }
         }
         self.end(&mut characters, &mut word, pieces);
@@ -175,7 +175,7 @@ const IS_BORDER: [bool; 256] = {
     is_border
 };
 
-enum Kind {
+enum CharacterKind {
     Nothing,
     Space,
     /// A word of its own.
@@ -183,20 +183,20 @@ enum Kind {
     Letter,
 }
 
-fn kind(character: char) -> Kind {
+fn kind(character: char) -> CharacterKind {
     if matches!(character, '\t' | '\n' | '\r') {
-        return Kind::Space;
+        return CharacterKind::Space;
     }
     match character.general_category() {
         GeneralCategory::SpaceSeparator
         | GeneralCategory::LineSeparator
-        | GeneralCategory::ParagraphSeparator => Kind::Space,
+        | GeneralCategory::ParagraphSeparator => CharacterKind::Space,
         GeneralCategory::Control | GeneralCategory::Format | GeneralCategory::PrivateUse => {
-            Kind::Nothing
+            CharacterKind::Nothing
         }
-        _ if character == char::REPLACEMENT_CHARACTER => Kind::Nothing,
-        _ if is_ideograph(character) => Kind::Alone,
-        _ => Kind::Letter,
+        _ if character == char::REPLACEMENT_CHARACTER => CharacterKind::Nothing,
+        _ if is_ideograph(character) => CharacterKind::Alone,
+        _ => CharacterKind::Letter,
     }
 }
 

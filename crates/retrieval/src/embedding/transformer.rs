@@ -17,8 +17,8 @@ use sectile_markdown::Digest;
 use self::layers::{Encoder, Scratch};
 use super::{
     Embedder, EmbeddingReader, ModelError, Vector,
-    file::{self, Head, Kind},
-    pieces::Vocabulary,
+    file::{self, Head, ModelKind},
+    pieces::PieceVocabulary,
 };
 
 /// The name of this arithmetic. It changes whenever a vector may.
@@ -42,7 +42,7 @@ pub struct TransformerModel {
     words: &'static [u8],
     encoder: Encoder,
     /// Built when first needed.
-    vocabulary: OnceLock<Vocabulary>,
+    vocabulary: OnceLock<PieceVocabulary>,
     fingerprint: OnceLock<Digest>,
 }
 
@@ -52,7 +52,7 @@ impl TransformerModel {
     /// # Errors
     /// [`ModelError`] when it is not a transformer.
     pub fn new(name: &'static str, file: &'static [u8]) -> Result<Self, ModelError> {
-        let (head, words, parts) = file::open(file, Kind::Transformer)?;
+        let (head, words, parts) = file::open(file, ModelKind::Transformer)?;
         let encoder = Encoder::new(&head, parts)?;
         if head.positions < MOST_TOKENS || !begins_with_special(words) {
             return Err(ModelError::OtherKind);
@@ -76,9 +76,9 @@ impl TransformerModel {
 
     /// Returns the tokens of a passage given in parts.
     fn tokens(&self, parts: &[&str]) -> Vec<u32> {
-        let vocabulary = self
-            .vocabulary
-            .get_or_init(|| Vocabulary::new(self.words, self.head.pieces).with_unknown(UNKNOWN));
+        let vocabulary = self.vocabulary.get_or_init(|| {
+            PieceVocabulary::new(self.words, self.head.pieces).with_unknown(UNKNOWN)
+        });
         let mut tokens = vec![START];
         for part in parts {
             vocabulary.tokens(part, &mut tokens, MOST_TOKENS - 1);

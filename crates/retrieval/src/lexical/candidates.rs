@@ -6,11 +6,11 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    Query, Ranked,
+    Query, RankedPassages,
     field::{Lengths, Norms, Totals, counts},
     query::Item,
     search::rank,
-    terms::{Counted, Key, List, NO_PLACES, Places, Terms, add_up},
+    terms::{List, NO_PLACES, TermCount, TermKey, TermSource, WordPositions, add_up},
 };
 use crate::{analysis::stem, varint::Numbers};
 
@@ -118,19 +118,23 @@ impl<'a> Candidates<'a> {
     }
 
     /// Ranks the passages that match.
-    pub(crate) fn rank<F: Fn(usize) -> u64>(&self, query: &Query, favour: F) -> Ranked<'_, F> {
+    pub(crate) fn rank<F: Fn(usize) -> u64>(
+        &self,
+        query: &Query,
+        favour: F,
+    ) -> RankedPassages<'_, F> {
         rank(self, query, favour)
     }
 
     /// Returns the passages with an entry that `take` accepts; it sees the entries of each passage up to the term
     /// `last`.
-    fn with(&self, last: &str, take: impl Fn(&Entry<'_>) -> bool) -> List<'_> {
+    fn with(&self, last: &str, take: impl Fn(&PassageEntry<'_>) -> bool) -> List<'_> {
         let mut found = Vec::new();
         for (passage, words) in (0..).zip(&self.words) {
             let start = found.len();
-            let entries = Entries::new(words);
+            let entries = PassageEntries::new(words);
             let up_to_last = entries.take_while(|entry| entry.term <= last.as_bytes());
-            found.extend(up_to_last.filter(&take).map(|entry| Counted {
+            found.extend(up_to_last.filter(&take).map(|entry| TermCount {
                 passage,
                 counts: counts(entry.places(words)),
                 first_place: match entry.is_name {
@@ -148,7 +152,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-impl Terms for Candidates<'_> {
+impl TermSource for Candidates<'_> {
     fn len(&self) -> usize {
         self.words.len()
     }
@@ -157,10 +161,10 @@ impl Terms for Candidates<'_> {
         usize::try_from(self.statistics.passages).unwrap_or(usize::MAX)
     }
 
-    fn frequency(&self, key: &Key, _: usize) -> usize {
+    fn frequency(&self, key: &TermKey, _: usize) -> usize {
         let passages = match key {
-            Key::Term(term) => self.statistics.terms.get(term).copied(),
-            Key::Stem(stem, _) => self
+            TermKey::Term(term) => self.statistics.terms.get(term).copied(),
+            TermKey::Stem(stem, _) => self
                 .statistics
                 .stems
                 .get(stem)
@@ -185,7 +189,7 @@ impl Terms for Candidates<'_> {
         Some(self.with(last, |entry| !entry.is_name && is_form(entry.term)))
     }
 
-    fn places(&self, posting: &super::Posting) -> Places<'_> {
+    fn places(&self, posting: &super::Posting) -> WordPositions<'_> {
         let words = self.words.get(posting.passage as usize).copied();
         let bytes = words.and_then(|words| words.get(posting.first_place as usize..));
         let places = bytes.and_then(|bytes| {
@@ -204,7 +208,7 @@ impl Terms for Candidates<'_> {
 }
 
 /// A term of a passage.
-pub(super) struct Entry<'a> {
+pub(super) struct PassageEntry<'a> {
     pub(super) term: &'a [u8],
     pub(super) is_name: bool,
     /// Offset of the length of its positions.
@@ -213,7 +217,7 @@ pub(super) struct Entry<'a> {
     places: (usize, usize),
 }
 
-impl Entry<'_> {
+impl PassageEntry<'_> {
     fn places<'w>(&self, words: &'w [u8]) -> impl Iterator<Item = u32> + 'w {
         distances(self.places_of(words))
     }
@@ -225,12 +229,12 @@ impl Entry<'_> {
 }
 
 /// Iterates over the terms of a passage, in order. Stops at damaged data.
-pub(super) struct Entries<'a> {
+pub(super) struct PassageEntries<'a> {
     all: &'a [u8],
     at: usize,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> PassageEntries<'a> {
     pub(super) fn new(all: &'a [u8]) -> Self {
         Self { all, at: 0 }
     }
@@ -252,16 +256,16 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
+impl<'a> Iterator for PassageEntries<'a> {
+    type Item = PassageEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<PassageEntry<'a>> {
         let head = self.number()?;
         let (start, end) = self.bytes(head >> 1)?;
         let term = self.all.get(start..end)?;
         let places_at = self.at;
         let length = self.number()?;
-        Some(Entry {
+        Some(PassageEntry {
             term,
             is_name: head & 1 == 1,
             places_at,

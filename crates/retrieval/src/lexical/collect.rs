@@ -3,17 +3,17 @@
 use super::{
     Passage,
     field::{FIELDS, Field, Lengths, place},
-    terms::{Counted, add_up},
+    terms::{TermCount, add_up},
 };
 use crate::{
-    analysis::{LONGEST_WORD, Reader, fold, parts, read, stem},
+    analysis::{LONGEST_WORD, TokenSink, fold, parts, read, stem},
     table::{Table, Texts},
 };
 
 /// Terms and their positions. Words and names are counted separately, even if they are spelt the same: whether a name
 /// is also a word must not depend on other passages.
 #[derive(Default)]
-pub(super) struct Collected {
+pub(super) struct TermCollector {
     /// Maps a word to its number.
     pub(super) words: Table<u32>,
     /// Maps a name to its number.
@@ -21,12 +21,12 @@ pub(super) struct Collected {
     /// The text of each term, by number.
     pub(super) terms: Texts,
     /// The kind of each term, by number.
-    kinds: Vec<Kind>,
+    kinds: Vec<TermKind>,
     /// Maps a stem to its number, which is in a separate numbering. Its positions are those of its words.
     pub(super) stems: Table<u32>,
     /// The text of each stem, by number.
     pub(super) stem_texts: Texts,
-    found: Vec<Found>,
+    found: Vec<TermOccurrence>,
     /// Number of words in the fields of each passage.
     pub(super) lengths: Vec<Lengths>,
     /// Caches of the words within a written word, and of written names, so that each is split only once.
@@ -45,7 +45,7 @@ struct Run {
 
 /// The kind of a term.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TermKind {
     /// A word, with its stem.
     Word {
         stem: Option<u32>,
@@ -55,7 +55,7 @@ enum Kind {
 
 /// An occurrence of a term.
 #[derive(Clone, Copy)]
-struct Found {
+struct TermOccurrence {
     term: u32,
     at: Occurrence,
 }
@@ -70,12 +70,12 @@ pub(super) struct Occurrence {
 
 /// Collects one field of a passage.
 struct FieldReader<'c> {
-    collected: &'c mut Collected,
+    collected: &'c mut TermCollector,
     passage: u32,
     field: Field,
 }
 
-impl Collected {
+impl TermCollector {
     /// Adds a passage.
     pub(super) fn add(&mut self, texts: &Passage<'_>) {
         let passage = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
@@ -124,7 +124,7 @@ impl Collected {
 
     /// Returns whether a term is a word. Only the positions of words are stored.
     pub(super) fn is_word(&self, number: u32) -> bool {
-        self.kinds[number as usize] != Kind::Name
+        self.kinds[number as usize] != TermKind::Name
     }
 
     fn next_number(&self) -> u32 {
@@ -148,7 +148,7 @@ impl Collected {
                 next
             }
         });
-        self.kinds.push(Kind::Word { stem });
+        self.kinds.push(TermKind::Word { stem });
         number
     }
 
@@ -162,7 +162,7 @@ impl Collected {
             let number = self.next_number();
             self.names.insert(&name, number);
             self.terms.push(&name);
-            self.kinds.push(Kind::Name);
+            self.kinds.push(TermKind::Name);
             number
         });
         self.written_names.insert(written, number);
@@ -188,29 +188,29 @@ impl Collected {
     }
 
     /// Groups the words of all stems by stem.
-    pub(super) fn forms(&self) -> Together<u32> {
+    pub(super) fn forms(&self) -> Buckets<u32> {
         let stems = (0..).zip(&self.kinds);
         let stems = stems.filter_map(|(number, kind)| match kind {
-            Kind::Word { stem } => Some(((*stem)?, number)),
-            Kind::Name => None,
+            TermKind::Word { stem } => Some(((*stem)?, number)),
+            TermKind::Name => None,
         });
-        Together::new(self.stem_texts.len(), stems)
+        Buckets::new(self.stem_texts.len(), stems)
     }
 
     /// Groups all positions by term, in the order in which they were read.
-    pub(super) fn by_term(&self) -> Together<Occurrence> {
+    pub(super) fn by_term(&self) -> Buckets<Occurrence> {
         let found = self.found.iter().map(|found| (found.term, found.at));
-        Together::new(self.terms.len(), found)
+        Buckets::new(self.terms.len(), found)
     }
 }
 
 /// Values grouped by number, in insertion order within a group.
-pub(super) struct Together<T> {
+pub(super) struct Buckets<T> {
     starts: Vec<u32>,
     all: Vec<T>,
 }
 
-impl<T: Copy + Default> Together<T> {
+impl<T: Copy + Default> Buckets<T> {
     fn new(numbers: usize, things: impl Iterator<Item = (u32, T)> + Clone) -> Self {
         // The start of each group is stored one index further on, and advances to its end while the group is filled.
         let mut starts = vec![0_u32; numbers + 2];
@@ -237,15 +237,15 @@ impl<T: Copy + Default> Together<T> {
     }
 }
 
-impl Together<Occurrence> {
+impl Buckets<Occurrence> {
     /// Merges several terms as if they were one: writes to `counts`, for each passage, how often its fields have any of
     /// them.
-    pub(super) fn count(&self, terms: &[u32], counts: &mut Vec<Counted>) {
+    pub(super) fn count(&self, terms: &[u32], counts: &mut Vec<TermCount>) {
         counts.clear();
         for term in terms {
             let together = self.of(*term);
             let together = together.chunk_by(|one, next| one.passage == next.passage);
-            counts.extend(together.map(Counted::of));
+            counts.extend(together.map(TermCount::of));
         }
         if terms.len() > 1 {
             add_up(counts);
@@ -253,7 +253,7 @@ impl Together<Occurrence> {
     }
 }
 
-impl Reader for FieldReader<'_> {
+impl TokenSink for FieldReader<'_> {
     fn written(&mut self, written: &str, at: u32) -> u32 {
         let is_plain = written.bytes().all(|byte| byte.is_ascii_lowercase());
         if is_plain && written.len() <= LONGEST_WORD {
@@ -262,10 +262,10 @@ impl Reader for FieldReader<'_> {
         }
         let run = self.collected.run(written);
         let (passage, field) = (self.passage, self.field);
-        let Collected { runs, found, .. } = &mut *self.collected;
+        let TermCollector { runs, found, .. } = &mut *self.collected;
         let words = runs.iter().skip(run.start as usize);
         let words = words.take(run.length as usize);
-        found.extend(words.zip(at..).map(|(term, at)| Found {
+        found.extend(words.zip(at..).map(|(term, at)| TermOccurrence {
             term: *term,
             at: Occurrence {
                 passage,
@@ -288,7 +288,7 @@ impl Reader for FieldReader<'_> {
 
 impl FieldReader<'_> {
     fn push(&mut self, term: u32, at: u32) {
-        self.collected.found.push(Found {
+        self.collected.found.push(TermOccurrence {
             term,
             at: Occurrence {
                 passage: self.passage,

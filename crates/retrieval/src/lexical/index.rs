@@ -6,10 +6,10 @@ use fst::Map;
 
 use super::{
     Passage, Posting,
-    collect::{Collected, Occurrence},
+    collect::{Occurrence, TermCollector},
     field::{Norms, Totals},
     spelling::{nearest, ranked},
-    terms::{Counted, List, Places, Terms},
+    terms::{List, TermCount, TermSource, WordPositions},
 };
 use crate::table::{Table, Texts};
 
@@ -53,7 +53,7 @@ impl Index {
     /// # Errors
     /// [`IndexError`] when there are too many.
     pub fn new<'a>(passages: impl IntoIterator<Item = Passage<'a>>) -> Result<Self, IndexError> {
-        let mut collected = Collected::default();
+        let mut collected = TermCollector::default();
         for (number, passage) in passages.into_iter().enumerate() {
             if number == MAX_PASSAGES {
                 return Err(IndexError::TooManyPassages);
@@ -63,7 +63,7 @@ impl Index {
         Self::of(collected)
     }
 
-    fn of(collected: Collected) -> Result<Self, IndexError> {
+    fn of(collected: TermCollector) -> Result<Self, IndexError> {
         let mut totals = Totals::default();
         collected
             .lengths
@@ -145,7 +145,7 @@ impl Index {
         norms: &[Norms],
     ) -> Result<(), IndexError> {
         for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
-            let mut counted = Counted::of(together);
+            let mut counted = TermCount::of(together);
             if !has_places {
                 self.postings.push(counted.posting(norms));
                 continue;
@@ -160,7 +160,7 @@ impl Index {
     }
 
     /// Adds a merged list of several terms and returns its number.
-    fn add_merged(&mut self, merged: &[Counted], norms: &[Norms]) -> Result<u32, IndexError> {
+    fn add_merged(&mut self, merged: &[TermCount], norms: &[Norms]) -> Result<u32, IndexError> {
         let list = self.begin_list()?;
         let postings = merged.iter().map(|counted| counted.posting(norms));
         self.postings.extend(postings);
@@ -205,7 +205,7 @@ impl Index {
 /// Terminates the positions of a posting.
 const END: u32 = u32::MAX;
 
-impl Terms for Index {
+impl TermSource for Index {
     fn len(&self) -> usize {
         self.passages
     }
@@ -220,7 +220,7 @@ impl Terms for Index {
         (!is_only).then(|| List::Kept(self.list(list)))
     }
 
-    fn places(&self, posting: &Posting) -> Places<'_> {
+    fn places(&self, posting: &Posting) -> WordPositions<'_> {
         let rest = self.places.get(posting.first_place as usize..);
         let rest = rest.unwrap_or_default();
         // The positions of one posting are in order and end with a terminator.

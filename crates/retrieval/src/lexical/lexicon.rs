@@ -1,7 +1,7 @@
 //! The terms of passages for an external store of posting lists: words and stems, with approximate weights.
 
 use super::{
-    candidates::{Entries, distances},
+    candidates::{PassageEntries, distances},
     field::{Lengths, Totals, counts},
 };
 use crate::{
@@ -107,7 +107,7 @@ impl Lexicon {
         passage.stems.clear();
         self.counts.clear();
         self.stem_counts.clear();
-        for entry in Entries::new(encoded) {
+        for entry in PassageEntries::new(encoded) {
             let counts = counts(distances(entry.places_of(encoded)));
             let number = self.number_of(&String::from_utf8_lossy(entry.term));
             if !entry.is_name

@@ -4,7 +4,7 @@
 //! the term; the length in bytes of its positions; and the positions, each as the distance from the previous one. All
 //! numbers are [`varint`]s.
 
-use super::{Passage, collect::Collected};
+use super::{Passage, collect::TermCollector};
 use crate::varint;
 
 /// The most strings cached. A round number that bounds the memory; the cache is cleared beyond it.
@@ -22,7 +22,7 @@ pub struct PassageWords {
 /// Reads one passage after the other. Caches the words that it has met; the cache does not affect the results.
 #[derive(Default)]
 pub struct PassageReader {
-    collected: Collected,
+    collected: TermCollector,
     /// Terms and positions of the passage.
     found: Vec<(u32, u32)>,
     places: Vec<u8>,
@@ -33,7 +33,7 @@ impl PassageReader {
     #[must_use]
     pub fn read(&mut self, passage: &Passage<'_>) -> PassageWords {
         if self.collected.remembered() > MOST_REMEMBERED {
-            self.collected = Collected::default();
+            self.collected = TermCollector::default();
         }
         let Self {
             collected,

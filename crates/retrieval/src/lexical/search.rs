@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::{
     Index, Posting, Query,
     query::Item,
-    terms::{Key, List, Places, Terms},
+    terms::{List, TermKey, TermSource, WordPositions},
 };
 use crate::{analysis::stem, fixed::ONE};
 
@@ -112,29 +112,29 @@ const MOST_COMPARED: usize = 64;
 const TOGETHER_PERCENT: u64 = 40;
 
 /// Posting lists, each fetched once.
-struct Lists<'a> {
-    index: &'a dyn Terms,
-    terms: Vec<Fetched<'a>>,
+struct PostingListCache<'a> {
+    index: &'a dyn TermSource,
+    terms: Vec<FetchedList<'a>>,
 }
 
 /// A posting list, and the number of passages in all that have its key.
-struct Fetched<'a> {
-    key: Key,
+struct FetchedList<'a> {
+    key: TermKey,
     list: List<'a>,
     frequency: usize,
 }
 
-impl<'a> Lists<'a> {
+impl<'a> PostingListCache<'a> {
     /// Returns the number of the list of `key`, or `None` if no passage has it.
-    fn fetch(&mut self, key: Key) -> Option<usize> {
+    fn fetch(&mut self, key: TermKey) -> Option<usize> {
         let known = self.terms.iter().position(|known| known.key == key);
         let number = known.unwrap_or_else(|| {
             let list = match &key {
-                Key::Term(term) => Some(self.index.with_term(term)),
-                Key::Stem(stem, word) => self.index.with_stem(stem, word),
+                TermKey::Term(term) => Some(self.index.with_term(term)),
+                TermKey::Stem(stem, word) => self.index.with_stem(stem, word),
             };
             let at_hand = list.as_ref().map(|list| list.len());
-            self.terms.push(Fetched {
+            self.terms.push(FetchedList {
                 frequency: at_hand.map_or(0, |at_hand| self.index.frequency(&key, at_hand)),
                 list: list.unwrap_or(List::Kept(&[])),
                 key,
@@ -154,7 +154,7 @@ impl<'a> Lists<'a> {
 }
 
 /// A query item and its alternative forms, of which the best counts.
-struct Wanted {
+struct QueryTerm {
     asked: String,
     alternatives: Vec<Alternative>,
 }
@@ -174,9 +174,9 @@ struct Neighbours {
 }
 
 /// The passages that match a query, with their scores.
-pub struct Ranked<'a, F> {
-    lists: Lists<'a>,
-    wanted: Vec<Wanted>,
+pub struct RankedPassages<'a, F> {
+    lists: PostingListCache<'a>,
+    wanted: Vec<QueryTerm>,
     neighbours: Vec<Neighbours>,
     /// The score of the query items for each passage; 0 for those that do not match.
     scores: Vec<u64>,
@@ -185,7 +185,7 @@ pub struct Ranked<'a, F> {
     pub remarks: Remarks,
 }
 
-impl<F: Fn(usize) -> u64> Ranked<'_, F> {
+impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     /// Returns the `most` best passages, best first.
     #[must_use]
     pub fn hits(&self, most: usize) -> Vec<Hit> {
@@ -282,14 +282,18 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
 
 impl Index {
     /// Ranks the passages that match. `favour` returns the boost of a passage in percent; it never adds a passage.
-    pub fn rank<'a, F: Fn(usize) -> u64>(&'a self, query: &Query, favour: F) -> Ranked<'a, F> {
+    pub fn rank<'a, F: Fn(usize) -> u64>(
+        &'a self,
+        query: &Query,
+        favour: F,
+    ) -> RankedPassages<'a, F> {
         rank(self, query, favour)
     }
 
     /// Returns the number of passages.
     #[must_use]
     pub fn len(&self) -> usize {
-        Terms::len(self)
+        TermSource::len(self)
     }
 
     /// Returns `true` if there are no passages.
@@ -301,12 +305,12 @@ impl Index {
 
 /// Ranks the passages of an index that match.
 pub(super) fn rank<'a, F: Fn(usize) -> u64>(
-    index: &'a dyn Terms,
+    index: &'a dyn TermSource,
     query: &Query,
     favour: F,
-) -> Ranked<'a, F> {
+) -> RankedPassages<'a, F> {
     let mut remarks = Remarks::default();
-    let mut lists = Lists {
+    let mut lists = PostingListCache {
         index,
         terms: Vec::new(),
     };
@@ -328,13 +332,13 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     }
     remarks.total = scores.iter().filter(|score| **score > 0).count();
     let neighbours = query.neighbours.iter().filter_map(|(one, next)| {
-        let one = lists.fetch(Key::Term(one.clone()))?;
-        let next = lists.fetch(Key::Term(next.clone()))?;
+        let one = lists.fetch(TermKey::Term(one.clone()))?;
+        let next = lists.fetch(TermKey::Term(next.clone()))?;
         let score = (lists.rarity(one) + lists.rarity(next)) * TOGETHER_PERCENT / 100;
         Some(Neighbours { one, next, score })
     });
     let neighbours = neighbours.collect();
-    Ranked {
+    RankedPassages {
         lists,
         wanted,
         neighbours,
@@ -345,15 +349,19 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
 }
 
 /// Returns the alternatives for each query item. Items that do not occur at all are noted in `remarks`.
-fn wanted(lists: &mut Lists<'_>, query: &Query, remarks: &mut Remarks) -> Vec<Wanted> {
-    let mut wanted: Vec<Wanted> = Vec::new();
+fn wanted(
+    lists: &mut PostingListCache<'_>,
+    query: &Query,
+    remarks: &mut Remarks,
+) -> Vec<QueryTerm> {
+    let mut wanted: Vec<QueryTerm> = Vec::new();
     for item in &query.items {
-        let whole = alternative(lists, Key::Term(item.term.clone()), Form::Exact);
+        let whole = alternative(lists, TermKey::Term(item.term.clone()), Form::Exact);
         if let Some(whole) = whole.filter(|_| !item.parts.is_empty()) {
             let parts = item.parts.iter();
-            let parts =
-                parts.filter_map(|part| alternative(lists, Key::Term(part.clone()), Form::Part));
-            wanted.push(Wanted {
+            let parts = parts
+                .filter_map(|part| alternative(lists, TermKey::Term(part.clone()), Form::Part));
+            wanted.push(QueryTerm {
                 asked: item.term.clone(),
                 alternatives: [whole].into_iter().chain(parts).collect(),
             });
@@ -365,14 +373,14 @@ fn wanted(lists: &mut Lists<'_>, query: &Query, remarks: &mut Remarks) -> Vec<Wa
             }
             let stemmed = stem(word).map(Cow::into_owned);
             let stemmed = stemmed
-                .and_then(|stem| alternative(lists, Key::Stem(stem, word.clone()), Form::Stem));
-            let exact = alternative(lists, Key::Term(word.clone()), Form::Exact);
+                .and_then(|stem| alternative(lists, TermKey::Stem(stem, word.clone()), Form::Stem));
+            let exact = alternative(lists, TermKey::Term(word.clone()), Form::Exact);
             let mut alternatives: Vec<Alternative> = exact.into_iter().chain(stemmed).collect();
             if alternatives.is_empty() {
                 alternatives = corrected(lists, word, remarks);
             }
             if !alternatives.is_empty() {
-                wanted.push(Wanted {
+                wanted.push(QueryTerm {
                     asked: word.clone(),
                     alternatives,
                 });
@@ -382,7 +390,7 @@ fn wanted(lists: &mut Lists<'_>, query: &Query, remarks: &mut Remarks) -> Vec<Wa
     wanted
 }
 
-fn alternative(lists: &mut Lists<'_>, key: Key, form: Form) -> Option<Alternative> {
+fn alternative(lists: &mut PostingListCache<'_>, key: TermKey, form: Form) -> Option<Alternative> {
     let list = lists.fetch(key)?;
     Some(Alternative {
         form,
@@ -392,7 +400,11 @@ fn alternative(lists: &mut Lists<'_>, key: Key, form: Form) -> Option<Alternativ
 }
 
 /// Returns alternatives spelt almost like a word that does not occur.
-fn corrected(lists: &mut Lists<'_>, word: &str, remarks: &mut Remarks) -> Vec<Alternative> {
+fn corrected(
+    lists: &mut PostingListCache<'_>,
+    word: &str,
+    remarks: &mut Remarks,
+) -> Vec<Alternative> {
     let few = remarks.corrected.len() + remarks.unknown.len() < MOST_CORRECTED;
     let used = if few {
         lists.index.nearest(word, MOST_NEAR)
@@ -401,7 +413,7 @@ fn corrected(lists: &mut Lists<'_>, word: &str, remarks: &mut Remarks) -> Vec<Al
     };
     let found = used
         .iter()
-        .filter_map(|term| alternative(lists, Key::Term(term.clone()), Form::Near));
+        .filter_map(|term| alternative(lists, TermKey::Term(term.clone()), Form::Near));
     let found = found.collect();
     if used.is_empty() {
         remarks.unknown.push(word.to_owned());
@@ -413,7 +425,7 @@ fn corrected(lists: &mut Lists<'_>, word: &str, remarks: &mut Remarks) -> Vec<Al
 }
 
 /// Returns the passages that have all phrases, or `None` without phrases.
-fn with_phrases(lists: &mut Lists<'_>, phrases: &[Vec<String>]) -> Option<Vec<usize>> {
+fn with_phrases(lists: &mut PostingListCache<'_>, phrases: &[Vec<String>]) -> Option<Vec<usize>> {
     let mut with: Option<Vec<usize>> = None;
     for phrase in phrases {
         let here = with_phrase(lists, phrase);
@@ -428,16 +440,16 @@ fn with_phrases(lists: &mut Lists<'_>, phrases: &[Vec<String>]) -> Option<Vec<us
     with
 }
 
-fn with_phrase(lists: &mut Lists<'_>, phrase: &[String]) -> Vec<usize> {
+fn with_phrase(lists: &mut PostingListCache<'_>, phrase: &[String]) -> Vec<usize> {
     let numbers: Option<Vec<usize>> = phrase
         .iter()
-        .map(|word| lists.fetch(Key::Term(word.clone())))
+        .map(|word| lists.fetch(TermKey::Term(word.clone())))
         .collect();
     let Some(numbers) = numbers else {
         return Vec::new();
     };
     let mut words: Vec<&[Posting]> = numbers.iter().map(|number| lists.of(*number)).collect();
-    let mut places: Vec<Places<'_>> = Vec::with_capacity(words.len());
+    let mut places: Vec<WordPositions<'_>> = Vec::with_capacity(words.len());
     let mut with = Vec::new();
     // All lists are in the order of passages, so each is traversed once.
     while let Some(passage) = words
@@ -473,7 +485,12 @@ fn with_phrase(lists: &mut Lists<'_>, phrase: &[String]) -> Vec<usize> {
 }
 
 /// Adds the best alternative of each passage to its score.
-fn add_up(wanted: &Wanted, lists: &Lists<'_>, best: &mut Vec<u64>, scores: &mut [u64]) {
+fn add_up(
+    wanted: &QueryTerm,
+    lists: &PostingListCache<'_>,
+    best: &mut Vec<u64>,
+    scores: &mut [u64],
+) {
     if let [only] = wanted.alternatives.as_slice() {
         for posting in lists.of(only.list) {
             scores[posting.passage as usize] += value(only.factor, posting);
@@ -500,7 +517,7 @@ fn add_up(wanted: &Wanted, lists: &Lists<'_>, best: &mut Vec<u64>, scores: &mut 
 }
 
 /// Returns whether words with these positions are adjacent somewhere.
-fn stand_together(places: &[Places<'_>]) -> bool {
+fn stand_together(places: &[WordPositions<'_>]) -> bool {
     let Some((first, rest)) = places.split_first() else {
         return false;
     };

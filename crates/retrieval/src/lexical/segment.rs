@@ -9,12 +9,12 @@ use fst::Map;
 
 use super::{
     Passage,
-    collect::{Collected, Occurrence},
+    collect::{Occurrence, TermCollector},
     field::{FIELDS, Lengths, field_of, place},
-    terms::{Counted, NO_PLACES},
+    terms::{NO_PLACES, TermCount},
 };
 use crate::{
-    bytes::{Bytes, Stretch},
+    bytes::{Bytes, LazyBytes},
     container::{Container, FormatError, Name, u32_at},
     table::Texts,
     varint::{self, Numbers},
@@ -33,7 +33,7 @@ const FEW_PLACES: usize = 64;
 
 /// Builds the words of a file.
 #[derive(Default)]
-pub(crate) struct LexicalBuilder(Collected);
+pub(crate) struct LexicalBuilder(TermCollector);
 
 impl LexicalBuilder {
     pub(crate) fn add(&mut self, passage: &Passage<'_>) {
@@ -57,14 +57,14 @@ impl LexicalBuilder {
         );
         // Terms are numbered alphabetically in a file, names after words.
         let mut new_numbers = vec![0_u32; collected.terms.len()];
-        let mut lists = Lists::default();
+        let mut lists = PostingListWriter::default();
         for (new, (_, old)) in (0..).zip(words.iter().chain(&names)) {
             new_numbers[*old as usize] = new;
             lists.begin();
             let occurrences = by_term.of(*old);
             for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
                 let is_word = (new as usize) < words.len();
-                lists.add(&Counted::of(together), is_word.then_some(together));
+                lists.add(&TermCount::of(together), is_word.then_some(together));
             }
         }
         let forms = collected.forms();
@@ -83,7 +83,7 @@ impl LexicalBuilder {
             list_of_stem.push((*stem, list as u64));
         }
         lists.begin();
-        let Lists {
+        let PostingListWriter {
             starts,
             lists,
             places,
@@ -132,7 +132,7 @@ fn dictionary(sorted: Vec<(&str, u64)>) -> Vec<u8> {
 
 /// Builds the posting lists of a file.
 #[derive(Default)]
-struct Lists {
+struct PostingListWriter {
     starts: Vec<u8>,
     lists: Vec<u8>,
     places: Vec<u8>,
@@ -140,7 +140,7 @@ struct Lists {
     last: u32,
 }
 
-impl Lists {
+impl PostingListWriter {
     /// Starts a list and returns its number.
     fn begin(&mut self) -> usize {
         let number = self.starts.len() / 8;
@@ -150,7 +150,7 @@ impl Lists {
         number
     }
 
-    fn add(&mut self, counted: &Counted, places: Option<&[Occurrence]>) {
+    fn add(&mut self, counted: &TermCount, places: Option<&[Occurrence]>) {
         let [heading, trail, body] = counted.counts;
         varint::write(&mut self.lists, counted.passage - self.last);
         self.last = counted.passage;
@@ -183,17 +183,17 @@ fn write_places(together: &[Occurrence], places: &mut Vec<u8>) {
 
 /// The words of an open file.
 #[derive(Debug)]
-pub(crate) struct Lexical {
+pub(crate) struct LexicalSegment {
     words: Map<Bytes>,
     names: Map<Bytes>,
     stems: Map<Bytes>,
     starts: Bytes,
-    lists: Stretch,
-    places: Stretch,
+    lists: LazyBytes,
+    places: LazyBytes,
     lengths: Bytes,
 }
 
-impl Lexical {
+impl LexicalSegment {
     /// Opens the words of a file.
     pub(crate) fn open(container: &Container) -> Result<Self, FormatError> {
         let dictionary = |name| Map::new(container.part(name)?).map_err(|_| FormatError::Damaged);
@@ -256,7 +256,7 @@ impl Lexical {
 
     /// Calls `take` for every passage with the term of this number, in order, at most once each.
     #[inline]
-    pub(super) fn list(&self, number: usize, mut take: impl FnMut(Counted)) {
+    pub(super) fn list(&self, number: usize, mut take: impl FnMut(TermCount)) {
         let read = || {
             let start = |at: usize| u32_at(self.starts.as_ref(), at);
             let range = start(number * 2)? as usize..start(number * 2 + 2)? as usize;
@@ -277,7 +277,7 @@ impl Lexical {
             }
             is_first = false;
             passage = passage.saturating_add(distance);
-            take(Counted {
+            take(TermCount {
                 passage,
                 counts,
                 first_place: if place_bytes == 0 {

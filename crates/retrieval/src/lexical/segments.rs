@@ -5,12 +5,12 @@ use std::{borrow::Cow, sync::Arc};
 use parking_lot::Mutex;
 
 use super::{
-    Posting, Query, Ranked,
+    Posting, Query, RankedPassages,
     field::{Norms, Totals},
     search::rank,
-    segment::Lexical,
+    segment::LexicalSegment,
     spelling::{nearest, ranked},
-    terms::{Counted, List, Places, Terms, add_up},
+    terms::{List, TermCount, TermSource, WordPositions, add_up},
 };
 
 /// Marks a deleted passage.
@@ -19,7 +19,7 @@ pub(crate) const DEAD: u32 = u32::MAX;
 /// The words of the live passages, which are numbered in an order of their own, whatever file they are in.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    files: Vec<File>,
+    files: Vec<SegmentWords>,
     /// The file of each live passage.
     file_of: Vec<u32>,
     norms: Vec<Norms>,
@@ -29,7 +29,7 @@ pub(crate) struct Segments {
 
 /// The key of a cached list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Key {
+enum ListKey {
     Term(String),
     Stem(String),
 }
@@ -37,7 +37,7 @@ enum Key {
 /// A cache of lists, the most recently used at the end.
 #[derive(Debug, Default)]
 struct Memory {
-    lists: Vec<(Key, Arc<Vec<Posting>>)>,
+    lists: Vec<(ListKey, Arc<Vec<Posting>>)>,
     /// Total number of postings in it.
     passages: usize,
 }
@@ -48,7 +48,7 @@ const SHORTEST_REMEMBERED: usize = 512;
 const MOST_REMEMBERED: usize = 1 << 19;
 
 impl Memory {
-    fn find(&mut self, key: &Key) -> Option<Arc<Vec<Posting>>> {
+    fn find(&mut self, key: &ListKey) -> Option<Arc<Vec<Posting>>> {
         let at = self.lists.iter().position(|(known, _)| known == key)?;
         let found = self.lists.remove(at);
         let list = Arc::clone(&found.1);
@@ -56,7 +56,7 @@ impl Memory {
         Some(list)
     }
 
-    fn keep(&mut self, key: Key, list: &Arc<Vec<Posting>>) {
+    fn keep(&mut self, key: ListKey, list: &Arc<Vec<Posting>>) {
         self.passages += list.len();
         self.lists.push((key, Arc::clone(list)));
         while self.passages > MOST_REMEMBERED && self.lists.len() > 1 {
@@ -67,21 +67,21 @@ impl Memory {
 }
 
 #[derive(Debug)]
-struct File {
-    words: Arc<Lexical>,
+struct SegmentWords {
+    words: Arc<LexicalSegment>,
     /// Maps a passage of the file to its number among the live ones, or to [`DEAD`]. Live numbers are ascending.
     numbers: Vec<u32>,
 }
 
 impl Segments {
     /// Takes files, with the live number of each of their passages.
-    pub(crate) fn new(files: Vec<(Arc<Lexical>, Vec<u32>)>) -> Self {
+    pub(crate) fn new(files: Vec<(Arc<LexicalSegment>, Vec<u32>)>) -> Self {
         let files = files.into_iter();
-        let files: Vec<File> = files
-            .map(|(words, numbers)| File { words, numbers })
+        let files: Vec<SegmentWords> = files
+            .map(|(words, numbers)| SegmentWords { words, numbers })
             .collect();
         let mut totals = Totals::default();
-        let living = |file: &File| {
+        let living = |file: &SegmentWords| {
             let numbers = file.numbers.iter().copied().enumerate();
             let living = numbers.filter(|(_, number)| *number != DEAD);
             living.collect::<Vec<(usize, u32)>>()
@@ -112,7 +112,7 @@ impl Segments {
     }
 
     /// Returns a list from the cache, or builds it.
-    fn remembered(&self, key: Key, terms: impl Fn(&Lexical) -> Vec<usize>) -> List<'_> {
+    fn remembered(&self, key: ListKey, terms: impl Fn(&LexicalSegment) -> Vec<usize>) -> List<'_> {
         let memory = || self.memory.lock();
         if let Some(list) = memory().find(&key) {
             return List::Shared(list);
@@ -132,12 +132,12 @@ impl Segments {
         &'a self,
         query: &Query,
         favour: F,
-    ) -> Ranked<'a, F> {
+    ) -> RankedPassages<'a, F> {
         rank(self, query, favour)
     }
 
     /// Returns the passages with one of the terms whose numbers `terms` returns for each file.
-    fn with(&self, terms: impl Fn(&Lexical) -> Vec<usize>) -> Vec<Posting> {
+    fn with(&self, terms: impl Fn(&LexicalSegment) -> Vec<usize>) -> Vec<Posting> {
         let mut postings = Vec::new();
         for file in &self.files {
             match terms(&file.words).as_slice() {
@@ -162,26 +162,26 @@ impl Segments {
     }
 }
 
-impl File {
+impl SegmentWords {
     /// Calls `take` for every live passage with the term of this number.
     #[inline]
-    fn each(&self, list: usize, mut take: impl FnMut(Counted)) {
+    fn each(&self, list: usize, mut take: impl FnMut(TermCount)) {
         self.words.list(list, |counted| {
             let number = self.numbers.get(counted.passage as usize);
             if let Some(passage) = number.copied().filter(|number| *number != DEAD) {
-                take(Counted { passage, ..counted });
+                take(TermCount { passage, ..counted });
             }
         });
     }
 }
 
-impl Terms for Segments {
+impl TermSource for Segments {
     fn len(&self) -> usize {
         self.norms.len()
     }
 
     fn with_term(&self, term: &str) -> List<'_> {
-        self.remembered(Key::Term(term.to_owned()), |words| words.term(term))
+        self.remembered(ListKey::Term(term.to_owned()), |words| words.term(term))
     }
 
     fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>> {
@@ -189,11 +189,11 @@ impl Terms for Segments {
             .files
             .iter()
             .all(|file| file.words.has_no_form_but(stem, word));
-        let lists = |words: &Lexical| words.stem(stem).into_iter().collect();
-        (!is_only).then(|| self.remembered(Key::Stem(stem.to_owned()), lists))
+        let lists = |words: &LexicalSegment| words.stem(stem).into_iter().collect();
+        (!is_only).then(|| self.remembered(ListKey::Stem(stem.to_owned()), lists))
     }
 
-    fn places(&self, posting: &Posting) -> Places<'_> {
+    fn places(&self, posting: &Posting) -> WordPositions<'_> {
         let file = self
             .file_of
             .get(posting.passage as usize)

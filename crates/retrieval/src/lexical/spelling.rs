@@ -20,13 +20,13 @@ static TWO_OFF: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
 /// An automaton that accepts similar words.
-struct Near {
+struct NearWordAutomaton {
     words: DFA,
     /// Steps left.
     steps: Cell<usize>,
 }
 
-impl fst::Automaton for Near {
+impl fst::Automaton for NearWordAutomaton {
     type State = u32;
 
     fn start(&self) -> u32 {
@@ -69,7 +69,7 @@ pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<Ne
         _ if word.len() > LONGEST => return Vec::new(),
         _ => &TWO_OFF,
     };
-    let near = Near {
+    let near = NearWordAutomaton {
         words: builder.build_dfa(word),
         steps: Cell::new(MOST_STEPS),
     };

@@ -41,18 +41,18 @@ impl Deref for List<'_> {
 }
 
 /// The positions of a word in a passage, in order.
-pub(super) type Places<'a> = Cow<'a, [u32]>;
+pub(super) type WordPositions<'a> = Cow<'a, [u32]>;
 
 /// The key of a posting list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum TermKey {
     Term(String),
     /// A stem, if other words than this one share it.
     Stem(String, String),
 }
 
 /// Passages by their terms. All numbers are about live passages only.
-pub(super) trait Terms {
+pub(super) trait TermSource {
     /// Returns the number of passages available for ranking.
     fn len(&self) -> usize;
     /// Returns the number of passages in all.
@@ -60,7 +60,7 @@ pub(super) trait Terms {
         self.len()
     }
     /// Returns the number of passages in all that have `key`, of which `at_hand` are available.
-    fn frequency(&self, _key: &Key, at_hand: usize) -> usize {
+    fn frequency(&self, _key: &TermKey, at_hand: usize) -> usize {
         at_hand
     }
     /// Returns the passages with a word or a name, in order.
@@ -68,7 +68,7 @@ pub(super) trait Terms {
     /// Returns the passages that have a word with this stem, in order, or `None` if they are those that have `word`.
     fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>>;
     /// Returns the positions of a word in one passage.
-    fn places(&self, posting: &Posting) -> Places<'_>;
+    fn places(&self, posting: &Posting) -> WordPositions<'_>;
     /// Returns at most `most` words nearest to `word`: first by the number of letters wrong, missing, superfluous or
     /// swapped, then by the number of passages, then alphabetically.
     fn nearest(&self, word: &str, most: usize) -> Vec<String>;
@@ -87,7 +87,7 @@ pub(super) fn rarity(all: u64, with: u64) -> u64 {
 
 /// The occurrences of a term in the fields of a passage.
 #[derive(Clone, Copy)]
-pub(super) struct Counted {
+pub(super) struct TermCount {
     pub(super) passage: u32,
     pub(super) counts: Lengths,
     /// Start of its positions, or [`NO_PLACES`].
@@ -97,7 +97,7 @@ pub(super) struct Counted {
 /// Marks a term that does not occur as a word.
 pub(super) const NO_PLACES: u32 = u32::MAX;
 
-impl Counted {
+impl TermCount {
     /// Counts the positions in one passage.
     pub(super) fn of(together: &[Occurrence]) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Counted {
 }
 
 /// Merges concatenated lists, each in the order of passages, into one.
-pub(super) fn add_up(lists: &mut Vec<Counted>) {
+pub(super) fn add_up(lists: &mut Vec<TermCount>) {
     lists.sort_by_key(|counted| counted.passage);
     lists.dedup_by(|next, sum| {
         let is_same = next.passage == sum.passage;

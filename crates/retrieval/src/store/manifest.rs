@@ -27,12 +27,12 @@ pub struct Manifest {
     /// The names of its segments.
     pub segments: Vec<String>,
     /// Its documents, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ManifestEntry>,
 }
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Its name.
     pub name: String,
     /// The stamp that the storage reported when it was read. Its meaning is up to the storage.
@@ -121,7 +121,7 @@ fn segments(container: &Container) -> Result<Vec<String>, FormatError> {
 }
 
 /// Reads the first entry; returns it and the rest.
-fn entry(bytes: &[u8]) -> Option<(Entry, &[u8])> {
+fn entry(bytes: &[u8]) -> Option<(ManifestEntry, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     let (name, rest) = rest.split_at_checked(length)?;
@@ -134,7 +134,7 @@ fn entry(bytes: &[u8]) -> Option<(Entry, &[u8])> {
     let (digest, rest) = rest.split_first_chunk::<32>()?;
     let (segment, rest) = rest.split_first_chunk()?;
     let (document, rest) = rest.split_first_chunk()?;
-    let entry = Entry {
+    let entry = ManifestEntry {
         name: std::str::from_utf8(name).ok()?.to_owned(),
         stamp,
         digest: Digest::from_bytes(*digest),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Bytes, Embedder, FormatError, Place, Segment,
-    bytes::{Origin, Stretch},
+    bytes::{LazyBytes, Origin},
     container::{self, Container, Name},
     embedding::vectors::{inverse_length, kept, kept_bytes},
 };
@@ -35,9 +35,9 @@ const MODEL_DIGITS: usize = 16;
 
 /// Identifies the passage that a vector belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MeaningKey([u8; 16]);
+pub struct VectorKey([u8; 16]);
 
-impl MeaningKey {
+impl VectorKey {
     /// Hashes a passage given in parts. The boundaries between parts matter.
     #[must_use]
     pub fn of(parts: &[&str]) -> Self {
@@ -59,13 +59,13 @@ impl MeaningKey {
 
 /// Vectors and the keys of their passages. Everything was verified against its checksums when it was opened.
 #[derive(Clone, Debug)]
-struct Meaning {
+struct VectorFile {
     keys: Bytes,
-    vectors: Stretch,
-    inverse_lengths: Stretch,
+    vectors: LazyBytes,
+    inverse_lengths: LazyBytes,
 }
 
-impl Meaning {
+impl VectorFile {
     /// Opens a file.
     fn open(origin: &Origin, rules: &str, dimensions: usize) -> Result<Self, FormatError> {
         let container = Container::open(origin, VERSION)?;
@@ -93,14 +93,14 @@ impl Meaning {
         let keys = self.keys();
         let has = |chunk: usize| {
             keys.get(chunk)
-                .is_some_and(|key| !MeaningKey(*key).is_none())
+                .is_some_and(|key| !VectorKey(*key).is_none())
         };
         keys.len() == chunks && wanted.all(has)
     }
 }
 
 /// Encodes a file.
-fn encoded(rules: &str, rows: &Rows) -> Vec<u8> {
+fn encoded(rules: &str, rows: &VectorRows) -> Vec<u8> {
     container::write(
         VERSION,
         &[
@@ -114,7 +114,7 @@ fn encoded(rules: &str, rows: &Rows) -> Vec<u8> {
 
 /// Vectors as stored in a file.
 #[derive(Default)]
-struct Rows {
+struct VectorRows {
     keys: Vec<u8>,
     vectors: Vec<u8>,
     inverse_lengths: Vec<u8>,
@@ -122,17 +122,17 @@ struct Rows {
 
 /// Vectors of one model, by the keys of their passages.
 #[derive(Debug)]
-pub struct KnownVectors {
+pub struct VectorCache {
     dimensions: usize,
-    files: Vec<Meaning>,
+    files: Vec<VectorFile>,
     /// The file and the row in it; added vectors come after all files.
-    places: HashMap<MeaningKey, (usize, usize)>,
-    added: Vec<MeaningKey>,
+    places: HashMap<VectorKey, (usize, usize)>,
+    added: Vec<VectorKey>,
     /// In stored form.
     added_vectors: Vec<u8>,
 }
 
-impl KnownVectors {
+impl VectorCache {
     /// Creates an empty set for a model.
     #[must_use]
     pub fn none(model: &dyn Embedder) -> Self {
@@ -169,12 +169,12 @@ impl KnownVectors {
 
     /// Returns whether the vector of a passage is known.
     #[must_use]
-    pub fn has(&self, key: MeaningKey) -> bool {
+    pub fn has(&self, key: VectorKey) -> bool {
         self.places.contains_key(&key)
     }
 
     /// Adds the vector of a passage, or `None` if the model finds no meaning in it.
-    pub fn add(&mut self, key: MeaningKey, vector: Option<&[i8]>) {
+    pub fn add(&mut self, key: VectorKey, vector: Option<&[i8]>) {
         if key.is_none() || self.has(key) {
             return;
         }
@@ -188,10 +188,10 @@ impl KnownVectors {
     }
 
     /// Takes in the vectors of a file. Must be called before anything is added.
-    fn take(&mut self, meaning: Meaning) {
+    fn take(&mut self, meaning: VectorFile) {
         let file = self.files.len();
         for (number, key) in meaning.keys().iter().enumerate() {
-            let key = MeaningKey(*key);
+            let key = VectorKey(*key);
             if !key.is_none() {
                 self.places.entry(key).or_insert((file, number));
             }
@@ -200,7 +200,7 @@ impl KnownVectors {
     }
 
     /// Returns a vector in stored form, or `None` if it is not known, or its file has changed.
-    fn get(&self, key: MeaningKey) -> Option<Cow<'_, [u8]>> {
+    fn get(&self, key: VectorKey) -> Option<Cow<'_, [u8]>> {
         let (file, number) = *self.places.get(&key)?;
         let bytes = kept_bytes(self.dimensions);
         let range = number * bytes..(number + 1) * bytes;
@@ -212,9 +212,9 @@ impl KnownVectors {
 
     /// Returns the vectors for these keys; a chunk without a key gets a zero vector. Returns `None` if one is not
     /// known, or its file has changed.
-    fn rows(&self, keys: &[Option<MeaningKey>]) -> Option<Rows> {
+    fn rows(&self, keys: &[Option<VectorKey>]) -> Option<VectorRows> {
         let silent = kept(&vec![0; self.dimensions]);
-        let mut rows = Rows::default();
+        let mut rows = VectorRows::default();
         for key in keys {
             let vector = match key {
                 Some(key) => self.get(*key)?,
@@ -231,7 +231,7 @@ impl KnownVectors {
     /// Returns a segment with these vectors in place of its own, by the keys of its chunks; zero where there is no key.
     /// Returns `None` if not all of them are known.
     #[must_use]
-    pub fn in_place(&self, segment: &Segment, keys: &[Option<MeaningKey>]) -> Option<Segment> {
+    pub fn in_place(&self, segment: &Segment, keys: &[Option<VectorKey>]) -> Option<Segment> {
         if keys.len() != segment.chunks() {
             return None;
         }
@@ -244,7 +244,7 @@ impl KnownVectors {
 
 /// The exclusive right to fill the second tier of an index, with one model.
 #[derive(Debug)]
-pub struct Filler<'s> {
+pub struct SecondTierWriter<'s> {
     store: &'s Store,
     model: Model,
     _lock: Lock,
@@ -299,8 +299,8 @@ impl Model {
     }
 
     /// Reads all intact files of this model. Damaged or foreign ones count as missing.
-    fn known(&self, folder: &Folder) -> io::Result<KnownVectors> {
-        let mut known = KnownVectors::of(self.dimensions);
+    fn known(&self, folder: &Folder) -> io::Result<VectorCache> {
+        let mut known = VectorCache::of(self.dimensions);
         for name in folder.names()? {
             let file = self
                 .rules_of(&name)
@@ -308,17 +308,17 @@ impl Model {
             let Some((rules, (origin, _))) = file else {
                 continue;
             };
-            if let Ok(meaning) = Meaning::open(&origin, &rules, self.dimensions) {
+            if let Ok(meaning) = VectorFile::open(&origin, &rules, self.dimensions) {
                 known.take(meaning);
             }
         }
         Ok(known)
     }
 
-    fn open(&self, folder: &Folder, segment: &str) -> Result<Meaning, StoreError> {
+    fn open(&self, folder: &Folder, segment: &str) -> Result<VectorFile, StoreError> {
         let (origin, _) = folder.origin(&self.file_of(segment), MOST_FILE)?;
         let rules = self.rules(segment);
-        Ok(Meaning::open(&origin, &rules, self.dimensions)?)
+        Ok(VectorFile::open(&origin, &rules, self.dimensions)?)
     }
 }
 
@@ -359,7 +359,7 @@ impl Store {
     ///
     /// # Errors
     /// When the folder cannot be listed.
-    pub fn known_vectors(&self, model: &dyn Embedder) -> io::Result<KnownVectors> {
+    pub fn known_vectors(&self, model: &dyn Embedder) -> io::Result<VectorCache> {
         Model::of(model).known(&self.folder)
     }
 
@@ -368,9 +368,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Busy`] when another process holds it.
-    pub fn filler(&self, model: &dyn Embedder) -> Result<Filler<'_>, StoreError> {
+    pub fn filler(&self, model: &dyn Embedder) -> Result<SecondTierWriter<'_>, StoreError> {
         let lock = self.folder.lock(LOCK)?.ok_or(StoreError::Busy)?;
-        Ok(Filler {
+        Ok(SecondTierWriter {
             store: self,
             model: Model::of(model),
             _lock: lock,
@@ -379,7 +379,7 @@ impl Store {
 }
 
 /// Unwraps vectors that were known a moment ago.
-fn had(rows: Option<Rows>) -> io::Result<Rows> {
+fn had(rows: Option<VectorRows>) -> io::Result<VectorRows> {
     rows.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
@@ -397,12 +397,12 @@ pub(super) fn living(segments: &[Segment], places: &[Place]) -> Vec<Vec<usize>> 
     living
 }
 
-impl Filler<'_> {
+impl SecondTierWriter<'_> {
     /// See [`Store::known_vectors`].
     ///
     /// # Errors
     /// When the folder cannot be listed.
-    pub fn known(&self) -> io::Result<KnownVectors> {
+    pub fn known(&self) -> io::Result<VectorCache> {
         self.model.known(&self.store.folder)
     }
 
@@ -420,8 +420,8 @@ impl Filler<'_> {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn keep(&self, known: &KnownVectors, since: usize) -> io::Result<String> {
-        let keys: Vec<Option<MeaningKey>> =
+    pub fn keep(&self, known: &VectorCache, since: usize) -> io::Result<String> {
+        let keys: Vec<Option<VectorKey>> =
             known.added.iter().skip(since).copied().map(Some).collect();
         let file = encoded(&self.model.part_rules(), &had(known.rows(&keys))?);
         let mut digits = Digest::of(&file).to_string();
@@ -440,8 +440,8 @@ impl Filler<'_> {
     pub fn finish(
         &self,
         segment: &str,
-        keys: &[Option<MeaningKey>],
-        known: &KnownVectors,
+        keys: &[Option<VectorKey>],
+        known: &VectorCache,
         parts: &[String],
     ) -> io::Result<()> {
         let folder = &self.store.folder;

@@ -30,8 +30,8 @@ fn made(mut builder: SegmentBuilder<'_>, bodies: &[&str]) -> Vec<u8> {
     builder.finish()
 }
 
-fn entry(name: &str, segment: usize, document: usize) -> Entry {
-    Entry {
+fn entry(name: &str, segment: usize, document: usize) -> ManifestEntry {
+    ManifestEntry {
         name: name.to_owned(),
         stamp: [1, 2, 3, u64::MAX],
         digest: Digest::of(name.as_bytes()),
@@ -167,7 +167,7 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
     assert_eq!(stored.living(), [vec![0, 1], vec![0]]);
     let filler = store.filler(model).unwrap();
     assert!(matches!(store.filler(model), Err(StoreError::Busy)));
-    let key = |text: &str| Some(MeaningKey::of(&["", text]));
+    let key = |text: &str| Some(VectorKey::of(&["", text]));
     let mut known = filler.known().unwrap();
     let vector = |number: usize| {
         let mut vector = vec![0; model.dimensions()];
@@ -212,7 +212,7 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
 
 #[test]
 fn where_a_part_of_a_text_ends_makes_another_text_of_it() {
-    let key = |parts: &[&str]| MeaningKey::of(parts);
+    let key = |parts: &[&str]| VectorKey::of(parts);
     assert_eq!(key(&["a", "b"]), key(&["a", "b"]));
     assert_ne!(key(&["a", "b"]), key(&["ab"]));
     assert_ne!(key(&["a", "b"]), key(&["", "a", "b"]));

@@ -206,7 +206,7 @@ pub(super) enum AuthCommand {
     /// List the keys: their users, roles and vaults.
     List {
         #[command(flatten)]
-        place: KeysPlace,
+        place: KeysLocation,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -217,7 +217,7 @@ pub(super) enum AuthCommand {
         #[arg(value_name = "ID")]
         id: String,
         #[command(flatten)]
-        place: KeysPlace,
+        place: KeysLocation,
     },
 }
 
@@ -238,12 +238,12 @@ pub(super) struct AddKeyArgs {
     #[arg(long = "vault", value_name = "VAULT")]
     pub(super) vaults: Vec<String>,
     #[command(flatten)]
-    pub(super) place: KeysPlace,
+    pub(super) place: KeysLocation,
 }
 
 /// The key file that a command works on.
 #[derive(Debug, ClapArgs)]
-pub(super) struct KeysPlace {
+pub(super) struct KeysLocation {
     /// Settings file that names the key file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
@@ -400,7 +400,7 @@ pub(super) enum ConfigCommand {
 pub(super) struct ConnectArgs {
     /// The client to connect.
     #[arg(value_enum)]
-    pub(super) client: Client,
+    pub(super) client: ClientName,
     /// The world to serve.
     #[arg(long, value_enum, default_value = "vault")]
     pub(super) world: &'static WorldEntry,
@@ -420,7 +420,7 @@ pub(super) struct ConnectArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Client {
+pub(super) enum ClientName {
     /// Claude Code: .mcp.json in the current folder.
     ClaudeCode,
     /// Claude Desktop.

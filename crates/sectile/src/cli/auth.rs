@@ -7,9 +7,9 @@ use sectile_mcp::access::{API_KEY_HEADER, KeyFile, KeyHolder};
 use serde_json::{Value, json};
 
 use super::{
-    args::{AddKeyArgs, AuthArgs, AuthCommand, KeysPlace},
+    args::{AddKeyArgs, AuthArgs, AuthCommand, KeysLocation},
     settings::folder_of,
-    ui::{CliError, DIM, GOOD, HEADING, Styled, aligned, print, tell, visible},
+    ui::{CliError, DIM, GOOD, HEADING, StyledText, aligned, print, tell, visible},
 };
 use crate::{
     config::{self, AccessSettings},
@@ -46,16 +46,16 @@ fn add_key(args: &AddKeyArgs) -> Result<(), CliError> {
         Ok::<_, CliError>((keys.to_text(), key))
     })?;
     print(format_args!("{}\n", key.text.reveal()))?;
-    let id = Styled(HEADING, &key.id);
+    let id = StyledText(HEADING, &key.id);
     tell(format_args!(
         "{} key {id}. It is shown only once; the file does not contain it.\n\
          Clients send it as `{API_KEY_HEADER}: KEY`, or as `Authorization: Bearer KEY`.\n{RELOAD}",
-        Styled(GOOD, "added"),
+        StyledText(GOOD, "added"),
     ));
     Ok(())
 }
 
-fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
+fn list(place: &KeysLocation, json: bool) -> Result<(), CliError> {
     let keys = read(place)?;
     if json {
         let rows: Vec<Value> = keys
@@ -85,7 +85,7 @@ fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
             let text = format!(
                 "{:<9} {user}  {vaults}  {}",
                 key.holder.role.name(),
-                Styled(DIM, state)
+                StyledText(DIM, state)
             );
             (key.id.to_owned(), text)
         })
@@ -96,7 +96,7 @@ fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
     }
 }
 
-fn revoke(id: &str, place: &KeysPlace) -> Result<(), CliError> {
+fn revoke(id: &str, place: &KeysLocation) -> Result<(), CliError> {
     // Reading first ensures that a missing file is not created.
     read(place)?;
     files::update(&keys_file(place)?, |text| {
@@ -110,14 +110,14 @@ fn revoke(id: &str, place: &KeysPlace) -> Result<(), CliError> {
     })?;
     print(format_args!(
         "{} {}\n",
-        Styled(GOOD, "revoked"),
+        StyledText(GOOD, "revoked"),
         visible(id)
     ))?;
     tell(RELOAD);
     Ok(())
 }
 
-fn read(place: &KeysPlace) -> Result<KeyFile, CliError> {
+fn read(place: &KeysLocation) -> Result<KeyFile, CliError> {
     match files::read_text(&keys_file(place)?)? {
         Some(text) => parse(&text),
         None => Err(CliError::failed("there is no key file yet.")
@@ -132,7 +132,7 @@ fn parse(text: &str) -> Result<KeyFile, CliError> {
 
 /// Returns the file of keys. The rest of the settings need not be valid: they may be invalid only because this file is
 /// missing.
-fn keys_file(place: &KeysPlace) -> Result<PathBuf, CliError> {
+fn keys_file(place: &KeysLocation) -> Result<PathBuf, CliError> {
     if let Some(file) = &place.file {
         return Ok(file.clone());
     }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use sectile_vault::{Place, Root, RootError, editor::is_markdown};
+use sectile_vault::{PathTarget, Root, RootError, editor::is_markdown};
 use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
     settings,
-    ui::{CliError, DIM, GOOD, NAME, Styled, print},
+    ui::{CliError, DIM, GOOD, NAME, StyledText, print},
 };
 use crate::{
-    config::{self, ConfigError, Mistakes, keys},
+    config::{self, ConfigError, ConfigErrors, keys},
     files,
-    worlds::notebook::Opened,
+    worlds::notebook::OpenLibrary,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -58,7 +58,7 @@ fn template() -> String {
 fn check(file: &Path) -> Result<(), CliError> {
     let (loaded, settings) = settings::read(Some(file), &[])?;
     settings::warn(&loaded);
-    let mut mistakes = Mistakes::default();
+    let mut mistakes = ConfigErrors::default();
     let mut unusable = |key: &str, written: &str, problem: String| {
         mistakes.add(ConfigError::Unusable {
             origin: loaded.origin(key),
@@ -91,9 +91,13 @@ fn check(file: &Path) -> Result<(), CliError> {
         return Err(mistakes.into());
     }
     if settings.worlds.notebook.is_configured() {
-        Opened::of(&settings.worlds.notebook)?;
+        OpenLibrary::of(&settings.worlds.notebook)?;
     }
-    print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
+    print(format_args!(
+        "{} {}\n",
+        StyledText(GOOD, "ok"),
+        file.display()
+    ))
 }
 
 /// Checks that `root` is a readable folder.
@@ -103,11 +107,11 @@ fn readable(root: &Path) -> Result<(), RootError> {
 
 /// Checks that documents can be edited at `root`, and returns the reason if they cannot.
 pub(super) fn editable(root: &Path) -> Result<(), String> {
-    match Place::at(root) {
-        Ok(Place::File(_, document)) if !is_markdown(&document) => {
+    match PathTarget::at(root) {
+        Ok(PathTarget::File(_, document)) if !is_markdown(&document) => {
             Err(RootError::NotMarkdown.to_string())
         }
-        Ok(Place::File(..) | Place::Folder(_)) => Ok(()),
+        Ok(PathTarget::File(..) | PathTarget::Folder(_)) => Ok(()),
         Err(RootError::Unreadable(kind)) => Err(format!("it cannot be opened ({kind})")),
         Ok(_) | Err(_) => Err("there is no such document or folder".to_owned()),
     }
@@ -146,8 +150,8 @@ fn show(file: Option<&Path>, json: bool) -> Result<(), CliError> {
         let (name, value) = assignment.split_once(' ').unwrap_or((assignment, ""));
         print(format_args!(
             "{} {value}{padding}  {}\n",
-            Styled(NAME, name),
-            Styled(DIM, format_args!("# {origin}"))
+            StyledText(NAME, name),
+            StyledText(DIM, format_args!("# {origin}"))
         ))?;
     }
     Ok(())

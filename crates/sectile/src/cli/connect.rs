@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use sectile_markdown::{DiffOptions, line_changes, unified_diff};
 
-use self::entry::{Entry, Shape};
+use self::entry::{ServerEntry, Shape};
 
 use super::{
-    args::{Client, ConnectArgs},
+    args::{ClientName, ConnectArgs},
     root::{described, root_to_serve, shown},
-    ui::{BAD, CliError, GOOD, HEADING, Styled, print, tell},
+    ui::{BAD, CliError, GOOD, HEADING, StyledText, print, tell},
 };
 use crate::{config, files, worlds::PathArgument};
 
@@ -30,10 +30,10 @@ struct Profile {
     hides_errors: bool,
 }
 
-fn profile(client: Client) -> Profile {
+fn profile(client: ClientName) -> Profile {
     let home = |below: &str| config::home_folder().map(|home| home.join(below));
     match client {
-        Client::ClaudeCode => Profile {
+        ClientName::ClaudeCode => Profile {
             name: "Claude Code",
             shape: Shape::Json {
                 key: "mcpServers",
@@ -43,7 +43,7 @@ fn profile(client: Client) -> Profile {
             after: "Start Claude Code in this folder and approve the server.",
             hides_errors: true,
         },
-        Client::ClaudeDesktop => Profile {
+        ClientName::ClaudeDesktop => Profile {
             name: "Claude Desktop",
             shape: Shape::Json {
                 key: "mcpServers",
@@ -54,7 +54,7 @@ fn profile(client: Client) -> Profile {
             after: "Quit Claude Desktop completely and start it again.",
             hides_errors: true,
         },
-        Client::Cursor => Profile {
+        ClientName::Cursor => Profile {
             name: "Cursor",
             shape: Shape::Json {
                 key: "mcpServers",
@@ -64,7 +64,7 @@ fn profile(client: Client) -> Profile {
             after: "Switch the server on in Cursor's settings under MCP.",
             hides_errors: true,
         },
-        Client::Vscode => Profile {
+        ClientName::Vscode => Profile {
             name: "VS Code",
             shape: Shape::Json {
                 key: "servers",
@@ -74,7 +74,7 @@ fn profile(client: Client) -> Profile {
             after: "Open the file in VS Code and choose Start above the entry.",
             hides_errors: true,
         },
-        Client::Zed => Profile {
+        ClientName::Zed => Profile {
             name: "Zed",
             shape: Shape::Json {
                 key: "context_servers",
@@ -84,7 +84,7 @@ fn profile(client: Client) -> Profile {
             after: "Zed picks up the change by itself.",
             hides_errors: true,
         },
-        Client::Codex => Profile {
+        ClientName::Codex => Profile {
             name: "Codex",
             shape: Shape::Toml { key: "mcp_servers" },
             file: home(".codex/config.toml"),
@@ -124,7 +124,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
     }
     let profile = profile(args.client);
     let root = root(args)?;
-    let mut entry = Entry::new(&args.name, world.name, &root)?;
+    let mut entry = ServerEntry::new(&args.name, world.name, &root)?;
     if let Some(setting) = world.error_setting.filter(|_| profile.hides_errors) {
         entry = entry.with_variable(config::variable_name(setting), "result");
     }
@@ -135,7 +135,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
             |file| file.display().to_string(),
         );
         let text = profile.shape.insert("", &entry).map_err(CliError::failed)?;
-        let hint = Styled(
+        let hint = StyledText(
             HEADING,
             format!(
                 "{}: put this into {place}, or run again with --write",
@@ -171,7 +171,7 @@ fn root(args: &ConnectArgs) -> Result<PathBuf, CliError> {
     }
 }
 
-fn write(profile: &Profile, file: &Path, entry: &Entry) -> Result<(), CliError> {
+fn write(profile: &Profile, file: &Path, entry: &ServerEntry) -> Result<(), CliError> {
     let before = files::read_text(file)
         .map_err(|error| {
             CliError::failed(format_args!(
@@ -202,7 +202,7 @@ fn write(profile: &Profile, file: &Path, entry: &Entry) -> Result<(), CliError> 
     })?;
     print(format_args!(
         "{} {}. {}\n",
-        Styled(GOOD, "Connected"),
+        StyledText(GOOD, "Connected"),
         profile.name,
         profile.after
     ))
@@ -220,36 +220,38 @@ fn diff(before: &str, after: &str, name: &str) -> String {
     diff.text
         .lines()
         .map(|line| match line.chars().next() {
-            Some('+') => format!("{}\n", Styled(GOOD, line)),
-            Some('-') => format!("{}\n", Styled(BAD, line)),
+            Some('+') => format!("{}\n", StyledText(GOOD, line)),
+            Some('-') => format!("{}\n", StyledText(BAD, line)),
             _ => format!("{line}\n"),
         })
         .collect()
 }
 
 /// Whether a client has an entry for this program.
-pub(super) enum State {
+pub(super) enum RegistrationState {
     Connected,
     NotConnected,
     Broken(String),
 }
 
-pub(super) fn name(client: Client) -> &'static str {
+pub(super) fn name(client: ClientName) -> &'static str {
     profile(client).name
 }
 
-pub(super) fn state(client: Client) -> State {
+pub(super) fn state(client: ClientName) -> RegistrationState {
     let profile = profile(client);
     let Some(file) = profile.file else {
-        return State::NotConnected;
+        return RegistrationState::NotConnected;
     };
     match files::read_text(&file) {
         Ok(Some(text)) => match profile.shape.mentions_sectile(&text) {
-            Ok(true) => State::Connected,
-            Ok(false) => State::NotConnected,
-            Err(what) => State::Broken(what),
+            Ok(true) => RegistrationState::Connected,
+            Ok(false) => RegistrationState::NotConnected,
+            Err(what) => RegistrationState::Broken(what),
         },
-        Ok(None) => State::NotConnected,
-        Err(error) => State::Broken(format!("its file cannot be read ({})", error.kind())),
+        Ok(None) => RegistrationState::NotConnected,
+        Err(error) => {
+            RegistrationState::Broken(format!("its file cannot be read ({})", error.kind()))
+        }
     }
 }

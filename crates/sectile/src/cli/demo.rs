@@ -2,8 +2,8 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use sectile_library::{folder::FolderStorage, library::Library, shelves::Indexes};
-use sectile_mcp::{Limits, Policy, Surface, stdio};
+use sectile_library::{folder::FolderStorage, library::Library, shelves::IndexStorage};
+use sectile_mcp::{Policy, Surface, SurfaceLimits, stdio};
 use sectile_vault::{Walk, editor::EditorOptions};
 use serde_json::{Value, json};
 use tokio::{
@@ -15,14 +15,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
+use super::ui::{CliError, DIM, HEADING, NAME, StyledText, print};
 use crate::{
     files,
     worlds::{
-        docs::{self, Docs, DocsSettings, corpus::Corpus, manual},
+        docs::{self, DocsSettings, DocsWorld, corpus::DocsCorpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         notebook::{self, Constraints, NotebookWorld},
-        vault::{self, Vault},
+        vault::{self, VaultWorld},
     },
 };
 
@@ -50,7 +50,7 @@ pub(super) fn run() -> Result<(), CliError> {
 }
 
 async fn show(root: &Path) -> Result<(), CliError> {
-    let mut client = Client::connect(vault_surface(root)?).await?;
+    let mut client = DemoClient::connect(vault_surface(root)?).await?;
     heading("A folder of notes, and what is in one of them")?;
     for (path, _) in SAMPLE {
         print(format_args!("  {path}\n"))?;
@@ -61,7 +61,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
         .take(14)
         .map(|line| format!("  | {line}\n"))
         .collect();
-    print(format_args!("\n{}  | ...\n", Styled(DIM, shown)))?;
+    print(format_args!("\n{}  | ...\n", StyledText(DIM, shown)))?;
 
     heading("An agent asks for the outline: structure, no text")?;
     client
@@ -98,7 +98,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
 
 /// Shows the second world: text and edits.
 async fn show_edits(root: &Path) -> Result<(), CliError> {
-    let mut client = Client::connect(editor_surface(root)?).await?;
+    let mut client = DemoClient::connect(editor_surface(root)?).await?;
     heading("Another agent may edit: it reads one section and gets its id and hash")?;
     let path = "projects/harbour/plan.md";
     let section = client
@@ -125,7 +125,7 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
     let refused = client.call_quietly("update_section", stale).await?;
     print(format_args!(
         "  {} {}\n",
-        Styled(NAME, "<-"),
+        StyledText(NAME, "<-"),
         folded(&json!({
             "code": refused["code"],
             "message": refused["message"],
@@ -139,14 +139,14 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
 
 /// Shows the third world: Sectile's own manual.
 async fn show_search() -> Result<(), CliError> {
-    let mut client = Client::connect(docs_surface()).await?;
+    let mut client = DemoClient::connect(docs_surface()).await?;
     heading("Not sure what to call? The manual is inside, and can be searched")?;
     let query = json!({ "query": "undo one older change", "max_sections": 1 });
     let found = client.call_quietly("sectile_docs_search", query).await?;
     let section = &found["sections"][0];
     print(format_args!(
         "  {} {}\n",
-        Styled(NAME, "<-"),
+        StyledText(NAME, "<-"),
         folded(&json!({
             "heading": section["heading"],
             "uri": section["uri"],
@@ -158,7 +158,7 @@ async fn show_search() -> Result<(), CliError> {
 
 /// Shows the fourth world: a library that is searched and quoted.
 async fn show_quote(root: &Path) -> Result<(), CliError> {
-    let mut client = Client::connect(notebook_surface(root)?).await?;
+    let mut client = DemoClient::connect(notebook_surface(root)?).await?;
     heading(
         "The same notes as a library: a search matches words and meaning, and returns ids, not text",
     )?;
@@ -169,7 +169,7 @@ async fn show_quote(root: &Path) -> Result<(), CliError> {
     let hit = &found["results"][0];
     print(format_args!(
         "  {} {}\n",
-        Styled(NAME, "<-"),
+        StyledText(NAME, "<-"),
         folded(&json!({
             "reference_id": hit["reference_id"],
             "relevance_score": hit["relevance_score"],
@@ -181,7 +181,7 @@ async fn show_quote(root: &Path) -> Result<(), CliError> {
     let quote = client.call_quietly("fetch_passage", id).await?;
     print(format_args!(
         "  {} {}\n",
-        Styled(NAME, "<-"),
+        StyledText(NAME, "<-"),
         folded(&json!({
             "exact_text": quote["passage"]["exact_text"],
             "integrity": quote["integrity"],
@@ -198,10 +198,10 @@ fn diff(written: &Value) -> String {
 }
 
 fn heading(text: &str) -> Result<(), CliError> {
-    print(format_args!("\n{}\n", Styled(HEADING, text)))
+    print(format_args!("\n{}\n", StyledText(HEADING, text)))
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: SurfaceLimits = SurfaceLimits {
     max_in_flight: 4,
     max_in_flight_per_caller: 4,
     max_waiting: 4,
@@ -211,7 +211,7 @@ const LIMITS: Limits = Limits {
 };
 
 fn vault_surface(root: &Path) -> Result<Surface, CliError> {
-    let state = Vault::open(root, MAX_BYTES as u64).map_err(CliError::failed)?;
+    let state = VaultWorld::open(root, MAX_BYTES as u64).map_err(CliError::failed)?;
     Ok(Surface::new(
         vault::spec(),
         state,
@@ -232,7 +232,7 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
     let constraints = Constraints::default();
     let state = NotebookWorld::new(
         Arc::new(Library::of(Arc::new(storage.map_err(CliError::failed)?))),
-        Indexes::Folder(None),
+        IndexStorage::Folder(None),
         constraints,
         editor::now,
     );
@@ -243,23 +243,23 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 fn docs_surface() -> Surface {
     let mut settings = DocsSettings::default();
     settings.written.max_doc_bytes = MAX_BYTES as u64;
-    let corpus = Corpus::load(&settings, manual::EMBEDDED);
+    let corpus = DocsCorpus::load(&settings, manual::EMBEDDED);
     Surface::new(
         docs::spec(&settings.written),
-        Docs::new(&settings.written, corpus),
+        DocsWorld::new(&settings.written, corpus),
         Policy::default(),
         LIMITS,
     )
 }
 
 /// A client that speaks MCP with the server over a pair of in-memory pipes.
-struct Client {
+struct DemoClient {
     to_server: WriteHalf<DuplexStream>,
     from_server: BufReader<ReadHalf<DuplexStream>>,
     next_id: u64,
 }
 
-impl Client {
+impl DemoClient {
     async fn connect(surface: Surface) -> Result<Self, CliError> {
         let surface = Arc::new(surface);
         let (ours, theirs) = tokio::io::duplex(MAX_BYTES);
@@ -304,7 +304,7 @@ impl Client {
         let value = self.call_quietly(tool, arguments).await?;
         print(format_args!(
             "  {} {}\n",
-            Styled(NAME, "<-"),
+            StyledText(NAME, "<-"),
             folded(&value)
         ))?;
         Ok(value)
@@ -315,7 +315,7 @@ impl Client {
         let params = json!({ "name": tool, "arguments": arguments });
         print(format_args!(
             "  {} tools/call {params}\n",
-            Styled(NAME, "->")
+            StyledText(NAME, "->")
         ))?;
         let answer = self.request("tools/call", &params).await?;
         if answer["error"].is_object() {

@@ -10,14 +10,14 @@ use std::path::Path;
 use super::{
     args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
     settings,
-    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, counted, print, visible},
+    ui::{BAD, CliError, DIM, HEADING, NAME, StyledText, counted, print, visible},
 };
 use crate::{
     config::Settings,
     worlds::docs::{
-        Docs, DocsSettings,
-        corpus::{Corpus, Doc, Skipped},
-        examine::{Examined, Found, LONG_SECTION, examine},
+        DocsSettings, DocsWorld,
+        corpus::{Doc, DocsCorpus, SkippedDoc},
+        examine::{DocumentReport, LONG_SECTION, SectionFinding, examine},
         loaded_corpus, manual, missing, policy_problem, resources,
     },
 };
@@ -45,23 +45,23 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
 }
 
 /// Returns the world for these arguments, after printing warnings about its documents.
-fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
+fn world(source: &DocsSource) -> Result<(DocsWorld, DocsSettings), CliError> {
     let settings = settings_with(source.config.as_deref(), &source.paths)?;
     let corpus = loaded_corpus(&settings)?;
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
-    let docs = Docs::new(&settings.written, corpus);
+    let docs = DocsWorld::new(&settings.written, corpus);
     Ok((docs, settings))
 }
 
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     let all = all_settings(args.config.as_deref(), &args.paths)?;
     let settings = &all.worlds.docs;
-    let mut corpus = Corpus::load(settings, manual::EMBEDDED);
+    let mut corpus = DocsCorpus::load(settings, manual::EMBEDDED);
     let problem = policy_problem(settings, &all.policy, &corpus);
     corpus.notes.extend(problem.map(str::to_owned));
-    let documents: Vec<(&Doc, Examined)> = corpus
+    let documents: Vec<(&Doc, DocumentReport)> = corpus
         .documents
         .iter()
         .map(|doc| (doc, examine(&doc.bytes)))
@@ -87,10 +87,14 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsSettings) -> Value {
-    let place = |found: &Found| json!({ "heading": found.heading, "line": found.line });
-    let places = |list: &[Found]| list.iter().map(place).collect::<Vec<_>>();
-    let row = |(doc, examined): &(&Doc, Examined)| {
+fn report_json(
+    corpus: &DocsCorpus,
+    documents: &[(&Doc, DocumentReport)],
+    settings: &DocsSettings,
+) -> Value {
+    let place = |found: &SectionFinding| json!({ "heading": found.heading, "line": found.line });
+    let places = |list: &[SectionFinding]| list.iter().map(place).collect::<Vec<_>>();
+    let row = |(doc, examined): &(&Doc, DocumentReport)| {
         let duplicates = examined.duplicates.iter();
         let oversized = examined.oversized.iter();
         json!({
@@ -112,7 +116,7 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
                 .collect::<Vec<_>>(),
         })
     };
-    let told = |list: &[Skipped]| {
+    let told = |list: &[SkippedDoc]| {
         let rows = list.iter().map(|skipped| {
             json!({
                 "path": skipped.label,
@@ -143,14 +147,18 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
     })
 }
 
-fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsSettings) -> String {
+fn report_text(
+    corpus: &DocsCorpus,
+    documents: &[(&Doc, DocumentReport)],
+    settings: &DocsSettings,
+) -> String {
     let width = documents.iter().map(|(doc, _)| doc.slug.len()).max();
     let width = width.unwrap_or_default();
     let mut text = String::new();
     for (doc, examined) in documents {
         text += &format!(
             "{}{}  {:<9}  {:>7} bytes  {:>3} sections  {}\n",
-            Styled(NAME, &doc.slug),
+            StyledText(NAME, &doc.slug),
             " ".repeat(width - doc.slug.len()),
             doc.role.as_str(),
             doc.bytes.len(),
@@ -162,23 +170,23 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
     for skipped in &corpus.skipped {
         text += &format!(
             "{} {}\n",
-            Styled(BAD, "skipped"),
+            StyledText(BAD, "skipped"),
             visible(&skipped.to_string())
         );
     }
     for left_out in &corpus.left_out {
         text += &format!(
             "{} {}\n",
-            Styled(DIM, "left out"),
+            StyledText(DIM, "left out"),
             visible(&left_out.to_string())
         );
     }
     for note in &corpus.notes {
-        text += &format!("{} {}\n", Styled(BAD, "note   "), visible(note));
+        text += &format!("{} {}\n", StyledText(BAD, "note   "), visible(note));
     }
     text += &format!(
         "{} {} of {} documents, {} of {} bytes, {} sections\n",
-        Styled(HEADING, "total  "),
+        StyledText(HEADING, "total  "),
         corpus.documents.len(),
         settings.written.max_docs,
         corpus.total_bytes(),
@@ -191,14 +199,14 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
         ("docs.enable_resources", settings.written.enable_resources),
     ] {
         if !switch {
-            text += &format!("{}\n", Styled(DIM, format_args!("`{key}` is false")));
+            text += &format!("{}\n", StyledText(DIM, format_args!("`{key}` is false")));
         }
     }
     text
 }
 
 /// Describes what could be better in one document. None of it prevents the document from being served.
-fn remarks(examined: &Examined) -> String {
+fn remarks(examined: &DocumentReport) -> String {
     let named = |heading: &str| match heading {
         "" => "(empty heading)".to_owned(),
         heading => format!("`{}`", visible(heading)),
@@ -229,11 +237,11 @@ fn remarks(examined: &Examined) -> String {
     duplicates
         .chain(empty)
         .chain(oversized)
-        .map(|remark| format!("  {}\n", Styled(DIM, remark)))
+        .map(|remark| format!("  {}\n", StyledText(DIM, remark)))
         .collect()
 }
 
-fn sections(documents: &[(&Doc, Examined)]) -> usize {
+fn sections(documents: &[(&Doc, DocumentReport)]) -> usize {
     documents
         .iter()
         .map(|(_, examined)| examined.sections)

@@ -9,22 +9,22 @@ use sectile_library::{
     tiers::{Models, Tier},
 };
 use sectile_retrieval::{Embedder, Place, Store, StoreError};
-use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
+use sectile_vault::{Checkup, JournalKey, PathTarget as VaultPlace, Root, Walk};
 
 use super::{
-    args::{Client, DoctorArgs},
+    args::{ClientName, DoctorArgs},
     config::editable,
     connect,
     root::{described, root_of},
     settings,
-    ui::{BAD, CliError, DIM, GOOD, Styled, counted, print, visible},
+    ui::{BAD, CliError, DIM, GOOD, StyledText, counted, print, visible},
 };
 use crate::{
     config::{self, Settings},
     files,
     worlds::{
-        docs::{DocsSettings, corpus::Corpus, manual},
-        notebook::{NotebookSettings, Opened},
+        docs::{DocsSettings, corpus::DocsCorpus, manual},
+        notebook::{NotebookSettings, OpenLibrary},
     },
 };
 
@@ -137,13 +137,15 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
 /// Checks the files of the clients. Returns the number of problems.
 fn clients() -> Result<usize, CliError> {
     let mut problems = 0;
-    for client in Client::value_variants() {
+    for client in ClientName::value_variants() {
         match connect::state(*client) {
-            connect::State::Connected => good(&format!("{}: connected", connect::name(*client)))?,
-            connect::State::NotConnected => {
+            connect::RegistrationState::Connected => {
+                good(&format!("{}: connected", connect::name(*client)))?
+            }
+            connect::RegistrationState::NotConnected => {
                 note(&format!("{}: not connected", connect::name(*client)))?
             }
-            connect::State::Broken(what) => {
+            connect::RegistrationState::Broken(what) => {
                 problems += 1;
                 bad(&format!("{}: {what}", connect::name(*client)))?;
             }
@@ -237,7 +239,7 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     if !settings.is_configured {
         return Ok(0);
     }
-    let corpus = Corpus::load(settings, manual::EMBEDDED);
+    let corpus = DocsCorpus::load(settings, manual::EMBEDDED);
     for skipped in &corpus.skipped {
         bad(&format!("docs: {}", visible(&skipped.to_string())))?;
     }
@@ -255,7 +257,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     if !settings.is_configured() {
         return Ok(0);
     }
-    let opened = match Opened::of(settings) {
+    let opened = match OpenLibrary::of(settings) {
         Ok(opened) => opened,
         Err(error) => {
             bad(&format!("notebook: {}", error.message))?;
@@ -391,13 +393,13 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
 }
 
 fn good(text: &str) -> Result<(), CliError> {
-    print(format_args!("{} {text}\n", Styled(GOOD, "ok     ")))
+    print(format_args!("{} {text}\n", StyledText(GOOD, "ok     ")))
 }
 
 fn bad(text: &str) -> Result<(), CliError> {
-    print(format_args!("{} {text}\n", Styled(BAD, "problem")))
+    print(format_args!("{} {text}\n", StyledText(BAD, "problem")))
 }
 
 fn note(text: &str) -> Result<(), CliError> {
-    print(format_args!("{} {text}\n", Styled(DIM, "note   ")))
+    print(format_args!("{} {text}\n", StyledText(DIM, "note   ")))
 }

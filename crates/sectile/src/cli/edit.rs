@@ -17,16 +17,16 @@ use sectile_vault::{
 };
 use serde_json::{Value, json};
 
-use self::args::{EditCommand, Place, Target, WriteFlags};
+use self::args::{EditCommand, PlacementArgs, SectionArgs, WriteFlags};
 pub(super) use self::{args::EditArgs, show::diff};
 use super::{
     root::{described, root_of, shown},
     settings::settings,
-    ui::{CliError, DIM, HEADING, Styled, print, print_note_text, tell},
+    ui::{CliError, DIM, HEADING, StyledText, print, print_note_text, tell},
 };
 use crate::{
     files,
-    worlds::editor::{self, EditorWorld, ErrorStyle, Extent},
+    worlds::editor::{self, EditedTarget, EditorWorld, ErrorStyle},
 };
 
 /// The code of the error for a document that the root excludes.
@@ -36,7 +36,7 @@ const NOT_A_DOCUMENT: &str = "not_a_document";
 const NO_PAGES: usize = usize::MAX / 4;
 
 pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
-    let desk = Desk::open(args)?;
+    let desk = EditSession::open(args)?;
     match &args.command {
         EditCommand::List { path } => {
             let sections = desk.call("list_sections", json!({ "path": desk.path(path)? }))?;
@@ -127,7 +127,7 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
 }
 
 /// The editor, and how its answers are printed.
-struct Desk {
+struct EditSession {
     world: EditorWorld,
     root: PathBuf,
     /// How the root was found, if it was not named.
@@ -135,7 +135,7 @@ struct Desk {
     json: bool,
 }
 
-impl Desk {
+impl EditSession {
     fn open(args: &EditArgs) -> Result<Self, CliError> {
         let settings = settings(None)?;
         #[cfg(debug_assertions)]
@@ -165,7 +165,7 @@ impl Desk {
         };
         let opened = EditorWorld::open(&root, options, NO_PAGES);
         let (world, extent) = opened.map_err(cannot)?;
-        if extent != Extent::Folder {
+        if extent != EditedTarget::Folder {
             return Err(CliError::usage("--root must be a folder."));
         }
         Ok(Self {
@@ -193,7 +193,7 @@ impl Desk {
     }
 
     fn call(&self, tool: &str, mut arguments: Value) -> Result<Value, CliError> {
-        let tools = editor::spec(Extent::Folder, ErrorStyle::Protocol).tools;
+        let tools = editor::spec(EditedTarget::Folder, ErrorStyle::Protocol).tools;
         let found = tools.iter().find(|entry| entry.name == tool);
         let tool = found.ok_or_else(|| CliError::failed("this build lacks the tool"))?;
         let arguments: JsonObject = match arguments.as_object_mut() {
@@ -241,7 +241,7 @@ impl Desk {
     }
 
     /// Returns a section, by id or heading.
-    fn get(&self, target: &Target, subtree: bool) -> Result<Value, CliError> {
+    fn get(&self, target: &SectionArgs, subtree: bool) -> Result<Value, CliError> {
         let path = self.path(&target.path)?;
         let scope = if subtree { "subtree" } else { "body" };
         let by_id = self.world.knows(&target.section);
@@ -253,7 +253,7 @@ impl Desk {
     }
 
     /// Returns the id of a section that is to be changed, or that marks a position.
-    fn id(&self, target: &Target) -> Result<Value, CliError> {
+    fn id(&self, target: &SectionArgs) -> Result<Value, CliError> {
         let path = self.path(&target.path)?;
         let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;
         let id = self.world.section_to_change(&path, &target.section);
@@ -264,7 +264,7 @@ impl Desk {
         &self,
         call: &mut Value,
         path: &Path,
-        place: &Place,
+        place: &PlacementArgs,
         position: &str,
     ) -> Result<(), CliError> {
         let relative = [
@@ -275,7 +275,7 @@ impl Desk {
         ];
         for (word, anchor) in relative {
             if let Some(section) = anchor {
-                let target = Target {
+                let target = SectionArgs {
                     path: path.to_path_buf(),
                     section: section.clone(),
                 };
@@ -307,7 +307,7 @@ impl Desk {
             Some(root) if shown(&root.folder) != "." => {
                 print(format_args!(
                     "{}\n",
-                    Styled(DIM, format!("root: {}", described(root)))
+                    StyledText(DIM, format!("root: {}", described(root)))
                 ))?;
             }
             _ => {}
@@ -326,7 +326,7 @@ impl Desk {
         tell(format_args!(
             "{} {} has a history of its own inside that of {}: links from outside were not checked. `sectile doctor --root {}` \
              shows such folders.\n",
-            Styled(HEADING, "warning:"),
+            StyledText(HEADING, "warning:"),
             shown(&self.root),
             shown(above),
             shown(above),
@@ -335,12 +335,12 @@ impl Desk {
 
     fn update(
         &self,
-        target: &Target,
+        target: &SectionArgs,
         subtree: bool,
         content: Option<&str>,
         flags: &WriteFlags,
     ) -> Result<(), CliError> {
-        let by_id = Target {
+        let by_id = SectionArgs {
             path: target.path.clone(),
             section: self.id(target)?.as_str().unwrap_or_default().to_owned(),
         };
@@ -374,7 +374,7 @@ impl Desk {
             // It may also be the id of a deleted section.
             Some(section) if self.world.knows(section) => json!(section),
             Some(section) => {
-                let target = Target {
+                let target = SectionArgs {
                     path: path.to_path_buf(),
                     section: section.to_owned(),
                 };

@@ -20,7 +20,7 @@ use super::{
     settings::settings,
     ui::{CliError, visible},
 };
-use crate::worlds::{editor, notebook::Opened};
+use crate::worlds::{editor, notebook::OpenLibrary};
 
 /// An explanation for users without collections.
 const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that starts with neither `_` nor `.`; `.md` files directly in ROOT are \
@@ -40,10 +40,10 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
 }
 
 /// Opens the library that was named: the folder of the collections, or a settings file.
-fn open(given: &Path) -> Result<Opened, CliError> {
+fn open(given: &Path) -> Result<OpenLibrary, CliError> {
     let is_settings = given.extension().is_some_and(|ending| ending == "toml");
     if !is_settings {
-        return Opened::folder(given, MAX_NOTE_BYTES)
+        return OpenLibrary::folder(given, MAX_NOTE_BYTES)
             .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
     }
     let settings = settings(Some(given))?.worlds.notebook;
@@ -53,11 +53,11 @@ fn open(given: &Path) -> Result<Opened, CliError> {
             CliError::usage(error).next("set notebook.root or [notebook.notebook_storage] in it")
         );
     }
-    Ok(Opened::of(&settings)?)
+    Ok(OpenLibrary::of(&settings)?)
 }
 
 /// Returns the folder of the indexes, creating it if it is the default one beside the collections.
-fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, CliError> {
+fn made_index_folder(opened: &OpenLibrary, given: Option<&Path>) -> Result<PathBuf, CliError> {
     let Some(folder) = opened.index_folder(given) else {
         return Err(CliError::usage("there is no folder for the index.")
             .next("give one with --index DIR, or as notebook.index in the settings file"));

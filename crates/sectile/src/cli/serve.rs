@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use sectile_mcp::{
     Surface,
-    observe::{AuditLog, Metrics, Watch},
+    observe::{AuditLog, CallWatch, Metrics},
     stdio,
 };
 use sectile_vault::{NearestRoot, RootMark};
@@ -20,7 +20,7 @@ use super::{
     ui::CliError,
 };
 use crate::{
-    config::{self, Flag, FrontSettings, Loaded, Mistakes, Settings},
+    config::{self, ConfigErrors, Flag, FrontSettings, LoadedConfig, Settings},
     telemetry,
     worlds::{OpenError, PathArgument, ServeContext, WORLDS, how_to_give_a_folder},
 };
@@ -59,8 +59,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
             let Some(audit) = audit_log(&settings.front)? else {
                 return serve_stdio(Arc::new(surface), &settings);
             };
-            let watch = Arc::new(Watch::new(Metrics::new(), Some(audit)));
-            let surface = surface.observed_by(Arc::<Watch>::clone(&watch));
+            let watch = Arc::new(CallWatch::new(Metrics::new(), Some(audit)));
+            let surface = surface.observed_by(Arc::<CallWatch>::clone(&watch));
             let result = serve_stdio(Arc::new(surface), &settings);
             watch.flush();
             result
@@ -75,7 +75,7 @@ fn is_on_stdio(args: &ServeArgs) -> bool {
 }
 
 /// Returns the settings of this run: from the file, the environment and the command line, in ascending precedence.
-fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
+fn settings_of(args: &ServeArgs) -> Result<(LoadedConfig, Settings), ConfigErrors> {
     let (file, flags) = sources(args);
     let (loaded, mut settings) = settings::read(file.as_deref(), &flags)?;
     if let (Some(world), Some(path)) = (args.world, &args.path)

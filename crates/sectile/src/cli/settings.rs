@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ui::{CliError, HEADING, Styled, tell};
-use crate::config::{self, Flag, Loaded, Mistakes, Settings};
+use super::ui::{CliError, HEADING, StyledText, tell};
+use crate::config::{self, ConfigErrors, Flag, LoadedConfig, Settings};
 
 /// Returns the settings from `file`, or from the one that `SECTILE_CONFIG` names, and from the environment.
 pub(super) fn settings(file: Option<&Path>) -> Result<Settings, CliError> {
@@ -19,16 +19,22 @@ pub(super) fn named(file: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Returns the settings as written and as resolved. All mistakes are reported at once.
-pub(super) fn read(file: Option<&Path>, flags: &[Flag]) -> Result<(Loaded, Settings), Mistakes> {
+pub(super) fn read(
+    file: Option<&Path>,
+    flags: &[Flag],
+) -> Result<(LoadedConfig, Settings), ConfigErrors> {
     let loaded = config::load_for_all_mistakes(file, flags)?;
     let settings = Settings::resolve(&loaded, &folder_of(file))?;
     Ok((loaded, settings))
 }
 
 /// Warns about harmless oddities in the settings.
-pub(super) fn warn(loaded: &Loaded) {
+pub(super) fn warn(loaded: &LoadedConfig) {
     if let Some(warning) = loaded.warning() {
-        tell(format_args!("{} {warning}\n", Styled(HEADING, "warning:")));
+        tell(format_args!(
+            "{} {warning}\n",
+            StyledText(HEADING, "warning:")
+        ));
     }
 }
 

@@ -9,12 +9,12 @@ use super::{
     args::NoteArgs,
     root::root_of,
     settings::settings,
-    ui::{CliError, DIM, HEADING, Styled, aligned, print, visible},
+    ui::{CliError, DIM, HEADING, StyledText, aligned, print, visible},
 };
 use crate::{
     config::without_tilde,
     files,
-    worlds::vault::{self, Vault},
+    worlds::vault::{self, VaultWorld},
 };
 
 pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
@@ -37,7 +37,7 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
         Some(root) => (root.clone(), args.path.clone()),
         None => located(&args.path),
     };
-    let vault = Vault::open(&root, settings.worlds.vault.max_note_bytes).map_err(|error| {
+    let vault = VaultWorld::open(&root, settings.worlds.vault.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")
     })?;
@@ -101,8 +101,8 @@ fn head(value: &Value) -> String {
     };
     format!(
         "{}{title}{}\n",
-        Styled(HEADING, visible(text(value, "path"))),
-        Styled(DIM, cut)
+        StyledText(HEADING, visible(text(value, "path"))),
+        StyledText(DIM, cut)
     )
 }
 
@@ -119,9 +119,9 @@ fn line(depth: usize, level: &Value, text: &str, note: &str) -> String {
     let indent = "  ".repeat(depth + 1);
     format!(
         "{indent}{} {}{}\n",
-        Styled(DIM, marks),
+        StyledText(DIM, marks),
         heading(text),
-        Styled(DIM, note)
+        StyledText(DIM, note)
     )
 }
 

@@ -2,13 +2,13 @@
 
 use sectile_mcp::{
     Access, ToolCard, WorldCard,
-    access::{Role, Thing},
+    access::{AccessTarget, Role},
 };
 use serde_json::{Value, json};
 
 use super::{
     args::{RoleName, ToolsArgs},
-    ui::{CliError, DIM, HEADING, Styled, aligned, print},
+    ui::{CliError, DIM, HEADING, StyledText, aligned, print},
 };
 use crate::{
     config::{self, AccessSettings},
@@ -37,11 +37,11 @@ pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
             .collect();
         print(format_args!(
             "{}\n{}",
-            Styled(HEADING, world.name),
+            StyledText(HEADING, world.name),
             aligned(&rows)
         ))?;
         if rows.is_empty() {
-            print(format_args!("  {}\n", Styled(DIM, "nothing")))?;
+            print(format_args!("  {}\n", StyledText(DIM, "nothing")))?;
         }
     }
     Ok(())
@@ -59,7 +59,7 @@ fn cards(args: &ToolsArgs) -> Result<Vec<WorldCard>, CliError> {
     for world in &mut worlds {
         let name = world.name;
         world.tools.retain(|tool| {
-            let thing = Thing {
+            let thing = AccessTarget {
                 world: name,
                 name: &tool.name,
                 family: None,

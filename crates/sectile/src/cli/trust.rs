@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sectile_vault::{
     NearestRoot,
-    editor::{self as vault_editor, EditorError, ForeignHistory, Trusted},
+    editor::{self as vault_editor, EditorError, ForeignHistory, TrustOutcome},
 };
 use serde_json::json;
 
@@ -32,9 +32,9 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     })?;
     if args.json {
         let (state, history) = match &trusted {
-            Trusted::Now(history) if args.dry_run => ("foreign", history.clone()),
-            Trusted::Now(history) => ("trusted", history.clone()),
-            Trusted::Already => ("own", ForeignHistory::default()),
+            TrustOutcome::Now(history) if args.dry_run => ("foreign", history.clone()),
+            TrustOutcome::Now(history) => ("trusted", history.clone()),
+            TrustOutcome::Already => ("own", ForeignHistory::default()),
             _ => ("none", ForeignHistory::default()),
         };
         return print(format_args!(
@@ -49,8 +49,8 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
         ));
     }
     let text = match &trusted {
-        Trusted::Now(history) => said(history, args.dry_run),
-        Trusted::Already => "The history of this folder is already yours.\n".to_owned(),
+        TrustOutcome::Now(history) => said(history, args.dry_run),
+        TrustOutcome::Already => "The history of this folder is already yours.\n".to_owned(),
         _ => "This folder has no history.\n".to_owned(),
     };
     print(text)?;

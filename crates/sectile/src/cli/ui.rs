@@ -9,7 +9,7 @@ use std::{
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use crate::{config::Mistakes, worlds::OpenError};
+use crate::{config::ConfigErrors, worlds::OpenError};
 
 pub(super) const HEADING: Style = Style::new().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
@@ -18,9 +18,9 @@ pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Text in a style, which the stream drops if colour is not wanted.
-pub(super) struct Styled<T>(pub(super) Style, pub(super) T);
+pub(super) struct StyledText<T>(pub(super) Style, pub(super) T);
 
-impl<T: fmt::Display> fmt::Display for Styled<T> {
+impl<T: fmt::Display> fmt::Display for StyledText<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.render())?;
         self.1.fmt(f)?;
@@ -86,13 +86,13 @@ impl CliError {
         let mut stderr = anstream::stderr();
         let mut lines = match self.is_json {
             true => format!("{}\n", self.message),
-            false => format!("{} {}\n", Styled(BAD, "error:"), self.message),
+            false => format!("{} {}\n", StyledText(BAD, "error:"), self.message),
         };
         for more in self.more {
-            lines += &format!("{} {more}\n", Styled(BAD, "error:"));
+            lines += &format!("{} {more}\n", StyledText(BAD, "error:"));
         }
         if let Some(next) = self.next {
-            lines += &format!("{} {next}\n", Styled(HEADING, "hint:"));
+            lines += &format!("{} {next}\n", StyledText(HEADING, "hint:"));
         }
         // There is no place left to report a broken standard error.
         match stderr.write_all(lines.as_bytes()) {
@@ -101,8 +101,8 @@ impl CliError {
     }
 }
 
-impl From<Mistakes> for CliError {
-    fn from(mistakes: Mistakes) -> Self {
+impl From<ConfigErrors> for CliError {
+    fn from(mistakes: ConfigErrors) -> Self {
         let mut texts = mistakes.texts().into_iter();
         let first = texts.next().unwrap_or_default();
         Self {
@@ -177,7 +177,7 @@ pub(super) fn aligned(rows: &[(String, String)]) -> String {
     rows.iter()
         .map(|(name, text)| {
             let padding = " ".repeat(width - name.chars().count());
-            format!("  {}{padding}  {text}\n", Styled(NAME, name))
+            format!("  {}{padding}  {text}\n", StyledText(NAME, name))
         })
         .collect()
 }

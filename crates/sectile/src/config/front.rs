@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use sectile_client::{Client, ClientSettings, Target};
+use sectile_client::{BaseUrl, Client, ClientSettings};
 use sectile_mcp::{
     access::{
         Acl, AuthSettings, ClaimNames, ContextSettings, KeyFile, KeySetSource, Role, Secret,
@@ -16,11 +16,11 @@ use sectile_mcp::{
 };
 
 use super::{
-    Loaded,
-    raw::{self, Raw},
+    LoadedConfig,
+    raw::{self, RawConfig},
     settings::known_names,
 };
-use crate::settings::{ConfigError, LEAST_SECRET_BYTES, Mistakes, SettingsReader};
+use crate::settings::{ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader};
 
 /// How long a session stays awake that nobody uses.
 const REST_AFTER: Duration = Duration::from_millis(250);
@@ -72,10 +72,10 @@ pub(crate) struct AccessSettings {
 
 impl FrontSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
-    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
+    pub(super) fn resolve(loaded: &LoadedConfig, base: &Path) -> Result<Self, ConfigErrors> {
         let reader = loaded.reader(base);
         let raw = &loaded.raw.server;
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = ConfigErrors::default();
         let public_url = mistakes.take(public_url(reader, &raw.http.public_url));
         let bind = mistakes.take(bind(loaded));
         let trusted_proxies = mistakes.take(addresses(reader, &raw.http.trusted_proxies));
@@ -121,10 +121,10 @@ impl FrontSettings {
 
 impl AccessSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
-    pub(crate) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
+    pub(crate) fn resolve(loaded: &LoadedConfig, base: &Path) -> Result<Self, ConfigErrors> {
         let reader = loaded.reader(base);
         let raw = &loaded.raw.server;
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = ConfigErrors::default();
         let keys = mistakes.take(keys(reader, &raw.auth));
         let tokens = mistakes.take(tokens(reader, &raw.auth.tokens));
         // Tokens that are not right would have been taken.
@@ -147,7 +147,7 @@ impl AccessSettings {
     }
 
     /// What each role may use, without a look at any secret.
-    pub(crate) fn roles(loaded: &Loaded) -> Result<Acl, Mistakes> {
+    pub(crate) fn roles(loaded: &LoadedConfig) -> Result<Acl, ConfigErrors> {
         let raw = &loaded.raw.server;
         let lists = [
             (Role::Viewer, &raw.auth.roles.viewer),
@@ -155,7 +155,7 @@ impl AccessSettings {
             (Role::Evaluator, &raw.auth.roles.evaluator),
             (Role::Admin, &raw.auth.roles.admin),
         ];
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = ConfigErrors::default();
         let mut given = Vec::new();
         for (role, list) in lists {
             let key = format!("server.auth.roles.{role}");
@@ -169,14 +169,14 @@ impl AccessSettings {
     }
 
     /// Where API keys are kept, if the settings name a file. It need not exist.
-    pub(crate) fn keys_file(loaded: &Loaded, base: &Path) -> Option<PathBuf> {
+    pub(crate) fn keys_file(loaded: &LoadedConfig, base: &Path) -> Option<PathBuf> {
         let reader = loaded.reader(base);
         reader.place(KEYS_FILE, &loaded.raw.server.auth.keys_file)
     }
 }
 
 /// Whether anybody has to sign in, which makes it safe to listen beyond this machine.
-fn has_auth(raw: &Raw) -> bool {
+fn has_auth(raw: &RawConfig) -> bool {
     let auth = &raw.server.auth;
     let ways = [
         &auth.keys_file,
@@ -192,7 +192,7 @@ fn socket_address(text: &str) -> Option<SocketAddr> {
     text.replace("localhost:", "127.0.0.1:").parse().ok()
 }
 
-fn bind(loaded: &Loaded) -> Result<SocketAddr, ConfigError> {
+fn bind(loaded: &LoadedConfig) -> Result<SocketAddr, ConfigError> {
     const KEY: &str = "server.http.bind";
     let address = socket_address(&loaded.raw.server.http.bind);
     // Where signing in is wrongly set, that is the mistake.
@@ -212,7 +212,7 @@ fn public_url(reader: SettingsReader<'_>, text: &str) -> Result<Option<String>, 
         return Ok(None);
     }
     let text = text.trim_end_matches('/');
-    match Target::parse(text) {
+    match BaseUrl::parse(text) {
         Ok(_) if host_of(text).is_some() => Ok(Some(text.to_owned())),
         _ => Err(reader.refuse(KEY, "an http or https URL, such as https://notes.example")),
     }
@@ -245,7 +245,7 @@ fn addresses(reader: SettingsReader<'_>, list: &[String]) -> Result<Vec<IpAddr>,
 
 fn audit(
     reader: SettingsReader<'_>,
-    raw: &raw::Audit,
+    raw: &raw::RawAudit,
 ) -> Result<Option<AuditSettings>, ConfigError> {
     let Some(file) = reader.place("server.audit.file", &raw.file) else {
         return Ok(None);
@@ -259,7 +259,7 @@ fn audit(
     }))
 }
 
-fn tls(reader: SettingsReader<'_>, raw: &raw::Http) -> Result<Option<ServerTls>, ConfigError> {
+fn tls(reader: SettingsReader<'_>, raw: &raw::RawHttp) -> Result<Option<ServerTls>, ConfigError> {
     const CERTIFICATE: &str = "server.http.tls_certificate";
     const KEY: &str = "server.http.tls_key";
     let certificates = reader.text(CERTIFICATE, &raw.tls_certificate)?;
@@ -279,7 +279,7 @@ fn tls(reader: SettingsReader<'_>, raw: &raw::Http) -> Result<Option<ServerTls>,
     }
 }
 
-fn keys(reader: SettingsReader<'_>, raw: &raw::Auth) -> Result<Option<KeyFile>, ConfigError> {
+fn keys(reader: SettingsReader<'_>, raw: &raw::RawAuth) -> Result<Option<KeyFile>, ConfigError> {
     let Some(text) = reader.text(KEYS_FILE, &raw.keys_file)? else {
         return Ok(None);
     };
@@ -289,7 +289,7 @@ fn keys(reader: SettingsReader<'_>, raw: &raw::Auth) -> Result<Option<KeyFile>, 
 
 fn tokens(
     reader: SettingsReader<'_>,
-    raw: &raw::Tokens,
+    raw: &raw::RawTokens,
 ) -> Result<Option<TokenSettings>, ConfigError> {
     const SECRET: &str = "server.auth.tokens.secret_file";
     const SET: &str = "server.auth.tokens.jwks_file";
@@ -325,7 +325,7 @@ fn tokens(
     }
     let authorization_servers = match raw.authorization_servers.as_slice() {
         // An issuer that is no URL cannot be asked.
-        [] if Target::parse(&raw.issuer).is_ok() => vec![raw.issuer.clone()],
+        [] if BaseUrl::parse(&raw.issuer).is_ok() => vec![raw.issuer.clone()],
         given => given.to_vec(),
     };
     Ok(Some(TokenSettings {
@@ -347,7 +347,7 @@ fn tokens(
 
 fn context(
     reader: SettingsReader<'_>,
-    raw: &raw::AuthContext,
+    raw: &raw::RawAuthContext,
     has_tokens: bool,
 ) -> Result<Option<ContextSettings>, ConfigError> {
     const KEY: &str = "server.auth.context.url";

@@ -3,21 +3,21 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::raw::Raw;
+use super::raw::RawConfig;
 use crate::settings::variable_name;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct ConfigKey {
     /// Dotted path: `server.tools.mode`.
     pub(crate) path: String,
     pub(crate) description: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     /// Value when nobody sets it.
     pub(crate) default: Value,
 }
 
-impl Key {
+impl ConfigKey {
     /// The table that the setting stands in: `server.tools`.
     pub(crate) fn table(&self) -> &str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
@@ -25,7 +25,7 @@ impl Key {
 
     /// The environment variable that overrides it, if one can.
     pub(crate) fn variable(&self) -> Option<String> {
-        let is_list_of_tables = matches!(self.kind, Kind::Tables(_));
+        let is_list_of_tables = matches!(self.kind, ValueKind::Tables(_));
         // A key of such a list has no value of its own, and so no default.
         let is_in_list = self.default.is_null();
         (!is_list_of_tables && !is_in_list).then(|| variable_name(&self.path))
@@ -34,7 +34,7 @@ impl Key {
 
 /// What a value must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Text,
     OneOf(Vec<String>),
     Integer {
@@ -44,10 +44,10 @@ pub(crate) enum Kind {
     Texts,
     Switch,
     /// A list of tables with these keys, whose paths start with that of the list.
-    Tables(Vec<Key>),
+    Tables(Vec<ConfigKey>),
 }
 
-impl Kind {
+impl ValueKind {
     /// In words, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
@@ -62,8 +62,8 @@ impl Kind {
 }
 
 /// Every setting, in the order of the types.
-pub(crate) fn keys() -> Vec<Key> {
-    let defaults = serde_json::to_value(Raw::default()).unwrap_or_default();
+pub(crate) fn keys() -> Vec<ConfigKey> {
+    let defaults = serde_json::to_value(RawConfig::default()).unwrap_or_default();
     let mut keys = Vec::new();
     if let Some(properties) = schema().get("properties").and_then(Value::as_object) {
         collect("", properties, &defaults, &mut keys);
@@ -77,11 +77,16 @@ pub(crate) fn schema() -> Value {
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings
         .into_generator()
-        .into_root_schema_for::<Raw>()
+        .into_root_schema_for::<RawConfig>()
         .to_value()
 }
 
-fn collect(prefix: &str, properties: &Map<String, Value>, defaults: &Value, keys: &mut Vec<Key>) {
+fn collect(
+    prefix: &str,
+    properties: &Map<String, Value>,
+    defaults: &Value,
+    keys: &mut Vec<ConfigKey>,
+) {
     for (name, property) in properties {
         let path = if prefix.is_empty() {
             name.clone()
@@ -90,7 +95,7 @@ fn collect(prefix: &str, properties: &Map<String, Value>, defaults: &Value, keys
         };
         match property.get("properties").and_then(Value::as_object) {
             Some(inner) => collect(&path, inner, &defaults[name], keys),
-            None => keys.push(Key {
+            None => keys.push(ConfigKey {
                 description: text(property, "description").replace('\n', " "),
                 kind: kind(property, &path),
                 path,
@@ -108,10 +113,10 @@ fn text(schema: &Value, key: &str) -> String {
         .to_owned()
 }
 
-fn kind(property: &Value, path: &str) -> Kind {
+fn kind(property: &Value, path: &str) -> ValueKind {
     let bound = |key: &str, default| property.get(key).and_then(Value::as_i64).unwrap_or(default);
     match property.get("type").and_then(Value::as_str) {
-        Some("integer") => Kind::Integer {
+        Some("integer") => ValueKind::Integer {
             min: bound("minimum", 0),
             max: bound("maximum", i64::MAX),
         },
@@ -122,13 +127,13 @@ fn kind(property: &Value, path: &str) -> Kind {
             Some(inner) => {
                 let mut keys = Vec::new();
                 collect(path, inner, &Value::Null, &mut keys);
-                Kind::Tables(keys)
+                ValueKind::Tables(keys)
             }
-            None => Kind::Texts,
+            None => ValueKind::Texts,
         },
-        Some("boolean") => Kind::Switch,
-        Some("string") if property.get("enum").is_none() => Kind::Text,
-        _ => Kind::OneOf(words(property)),
+        Some("boolean") => ValueKind::Switch,
+        Some("string") if property.get("enum").is_none() => ValueKind::Text,
+        _ => ValueKind::OneOf(words(property)),
     }
 }
 

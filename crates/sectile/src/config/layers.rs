@@ -6,17 +6,17 @@ use std::{cell::LazyCell, collections::BTreeMap, path::Path};
 
 use toml::{Table, Value};
 
-use self::spots::{Spots, joined};
+use self::spots::{FilePositions, joined};
 use super::{
-    Key,
-    keys::{Kind, keys},
-    raw::Raw,
+    ConfigKey,
+    keys::{ValueKind, keys},
+    raw::RawConfig,
 };
 use crate::{
     files,
     settings::{
-        ConfigError, Mistakes, Origin, SettingsReader, ValueOrigins, looks_like_a_setting, nearest,
-        overrides, variable_name,
+        ConfigError, ConfigErrors, SettingsReader, ValueOrigin, ValueOrigins, looks_like_a_setting,
+        nearest, overrides, variable_name,
     },
 };
 
@@ -29,18 +29,18 @@ pub(crate) struct Flag {
 
 /// The settings as written, from all layers, without those that are wrong.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) raw: Raw,
+pub(crate) struct LoadedConfig {
+    pub(crate) raw: RawConfig,
     values: BTreeMap<String, Value>,
     pub(super) origins: ValueOrigins,
-    pub(super) mistakes: Mistakes,
+    pub(super) mistakes: ConfigErrors,
     /// Variables with our prefix that are not settings, and do not look as if they were meant to be.
     stray_variables: Vec<String>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// The origin of the setting at `path`.
-    pub(crate) fn origin(&self, path: &str) -> Origin {
+    pub(crate) fn origin(&self, path: &str) -> ValueOrigin {
         self.origins.of(path)
     }
 
@@ -54,7 +54,7 @@ impl Loaded {
     }
 
     /// The value of `key` as TOML.
-    pub(crate) fn value(&self, key: &Key) -> String {
+    pub(crate) fn value(&self, key: &ConfigKey) -> String {
         match self.values.get(&key.path) {
             Some(value) => value.to_string(),
             None => key.default.to_string(),
@@ -62,7 +62,7 @@ impl Loaded {
     }
 
     /// The value of `key` as JSON.
-    pub(crate) fn json_value(&self, key: &Key) -> serde_json::Value {
+    pub(crate) fn json_value(&self, key: &ConfigKey) -> serde_json::Value {
         let set = self.values.get(&key.path);
         set.and_then(|value| serde_json::to_value(value).ok())
             .unwrap_or_else(|| key.default.clone())
@@ -89,11 +89,11 @@ impl Loaded {
 }
 
 /// Reads all layers. `file` must exist when given.
-pub(crate) fn load(file: Option<&Path>, flags: &[Flag]) -> Result<Loaded, Mistakes> {
+pub(crate) fn load(file: Option<&Path>, flags: &[Flag]) -> Result<LoadedConfig, ConfigErrors> {
     let loaded = load_for_all_mistakes(file, flags)?;
     match loaded.mistakes.is_empty() {
         true => Ok(loaded),
-        false => Err(Mistakes::default().after(&loaded.mistakes)),
+        false => Err(ConfigErrors::default().after(&loaded.mistakes)),
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn load(file: Option<&Path>, flags: &[Flag]) -> Result<Loaded, Mistak
 pub(crate) fn load_for_all_mistakes(
     file: Option<&Path>,
     flags: &[Flag],
-) -> Result<Loaded, Mistakes> {
+) -> Result<LoadedConfig, ConfigErrors> {
     load_with(file, &overrides(), flags)
 }
 
@@ -110,23 +110,23 @@ pub(super) fn load_with(
     file: Option<&Path>,
     environment: &[(String, String)],
     flags: &[Flag],
-) -> Result<Loaded, Mistakes> {
+) -> Result<LoadedConfig, ConfigErrors> {
     // The table of keys takes longer to make than the rest of a start without a file.
     let keys = LazyCell::new(keys);
-    let mut found = Found::default();
+    let mut found = FoundValues::default();
     if let Some(path) = file {
         found.read_file(path, &keys)?;
     }
     let mut stray_variables = Vec::new();
     for (name, text) in environment {
         match keys.iter().find(|key| variable_name(&key.path) == *name) {
-            Some(key) => found.put_text(key, text, &Origin::Environment(name.clone())),
+            Some(key) => found.put_text(key, text, &ValueOrigin::Environment(name.clone())),
             // A service manager may have set it: Kubernetes sets SECTILE_PORT where a service is called so.
             None if !looks_like_a_setting(name) => stray_variables.push(name.clone()),
             None => {
                 let known: Vec<String> = keys.iter().map(|key| variable_name(&key.path)).collect();
                 found.mistakes.add(ConfigError::UnknownKey {
-                    origin: Origin::Environment("environment".to_owned()),
+                    origin: ValueOrigin::Environment("environment".to_owned()),
                     key: name.clone(),
                     nearest: nearest(name, known.iter().map(String::as_str)),
                 });
@@ -137,12 +137,12 @@ pub(super) fn load_with(
         let value = Value::String(flag.value.clone());
         found
             .values
-            .insert(flag.key.to_owned(), (value, Origin::Flag(flag.name)));
+            .insert(flag.key.to_owned(), (value, ValueOrigin::Flag(flag.name)));
     }
     let raw = to_raw(&found.values);
     let parted = |(path, (value, origin)): (String, _)| ((path.clone(), value), (path, origin));
     let (values, settings) = found.values.into_iter().map(parted).unzip();
-    Ok(Loaded {
+    Ok(LoadedConfig {
         raw,
         values,
         origins: ValueOrigins {
@@ -163,7 +163,7 @@ fn beside<'a>(path: &str, known: &'a [String]) -> impl Iterator<Item = &'a str> 
     })
 }
 
-type Values = BTreeMap<String, (Value, Origin)>;
+type Values = BTreeMap<String, (Value, ValueOrigin)>;
 
 /// The setting that a variable without `__` was most likely meant to be: only one that differs in nothing else.
 fn nearest_variable<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
@@ -173,14 +173,14 @@ fn nearest_variable<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
 
 /// What was found so far.
 #[derive(Default)]
-struct Found {
+struct FoundValues {
     values: Values,
-    spots: Spots,
-    mistakes: Mistakes,
+    spots: FilePositions,
+    mistakes: ConfigErrors,
 }
 
-impl Found {
-    fn read_file(&mut self, path: &Path, keys: &[Key]) -> Result<(), Mistakes> {
+impl FoundValues {
+    fn read_file(&mut self, path: &Path, keys: &[ConfigKey]) -> Result<(), ConfigErrors> {
         let file = path
             .file_name()
             .unwrap_or(path.as_os_str())
@@ -192,7 +192,7 @@ impl Found {
                 reason: files::reason(error.kind()),
             })?
             .ok_or_else(|| ConfigError::NoFile { file: file.clone() })?;
-        self.spots = Spots::read(&file, &text)?;
+        self.spots = FilePositions::read(&file, &text)?;
         let table: Table = text
             .parse()
             .map_err(|error| self.spots.syntax(&text, &error))?;
@@ -200,7 +200,7 @@ impl Found {
         Ok(())
     }
 
-    fn flatten(&mut self, prefix: &str, table: Table, keys: &[Key]) {
+    fn flatten(&mut self, prefix: &str, table: Table, keys: &[ConfigKey]) {
         for (name, value) in table {
             let path = joined(prefix, &name);
             if let Some(key) = keys.iter().find(|key| key.path == path) {
@@ -227,18 +227,20 @@ impl Found {
         }
     }
 
-    fn put_text(&mut self, key: &Key, text: &str, origin: &Origin) {
+    fn put_text(&mut self, key: &ConfigKey, text: &str, origin: &ValueOrigin) {
         let value = match &key.kind {
-            Kind::Text | Kind::OneOf(_) | Kind::Tables(_) => Value::String(text.to_owned()),
-            Kind::Switch => match text.trim().parse() {
+            ValueKind::Text | ValueKind::OneOf(_) | ValueKind::Tables(_) => {
+                Value::String(text.to_owned())
+            }
+            ValueKind::Switch => match text.trim().parse() {
                 Ok(switch) => Value::Boolean(switch),
                 Err(_) => Value::String(text.to_owned()),
             },
-            Kind::Integer { .. } => match text.trim().parse() {
+            ValueKind::Integer { .. } => match text.trim().parse() {
                 Ok(number) => Value::Integer(number),
                 Err(_) => Value::String(text.to_owned()),
             },
-            Kind::Texts => {
+            ValueKind::Texts => {
                 let items = text
                     .split(',')
                     .map(str::trim)
@@ -249,8 +251,8 @@ impl Found {
         self.put(key, value, origin);
     }
 
-    fn put(&mut self, key: &Key, value: Value, origin: &Origin) {
-        if let (Kind::Tables(inner), Value::Array(items)) = (&key.kind, &value)
+    fn put(&mut self, key: &ConfigKey, value: Value, origin: &ValueOrigin) {
+        if let (ValueKind::Tables(inner), Value::Array(items)) = (&key.kind, &value)
             && items.iter().all(Value::is_table)
         {
             let tables = items.iter().filter_map(Value::as_table).enumerate();
@@ -262,7 +264,7 @@ impl Found {
             }
         } else if !fits(&key.kind, &value) {
             let mut expected = key.kind.describe();
-            if matches!(key.kind, Kind::Tables(_)) {
+            if matches!(key.kind, ValueKind::Tables(_)) {
                 expected += &format!(" in the settings file, each headed [[{}]]", key.path);
             }
             return self.mistakes.add(ConfigError::WrongValue {
@@ -276,7 +278,13 @@ impl Found {
     }
 
     /// Checks one table of the list `key`. Whether it is right.
-    fn check_table(&mut self, key: &Key, index: usize, table: &Table, known: &[Key]) -> bool {
+    fn check_table(
+        &mut self,
+        key: &ConfigKey,
+        index: usize,
+        table: &Table,
+        known: &[ConfigKey],
+    ) -> bool {
         let mut is_right = true;
         for (name, value) in table {
             let path = joined(&key.path, name);
@@ -301,8 +309,8 @@ impl Found {
 }
 
 /// Settings and the sections they stand in.
-fn known_paths(keys: &[Key]) -> Vec<String> {
-    let with_sections = |key: &Key| {
+fn known_paths(keys: &[ConfigKey]) -> Vec<String> {
+    let with_sections = |key: &ConfigKey| {
         let ends = key
             .path
             .match_indices('.')
@@ -315,19 +323,19 @@ fn known_paths(keys: &[Key]) -> Vec<String> {
 }
 
 /// Whether a value, which is no list of tables, is of this kind.
-fn fits(kind: &Kind, value: &Value) -> bool {
+fn fits(kind: &ValueKind, value: &Value) -> bool {
     match (kind, value) {
-        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
-        (Kind::OneOf(words), Value::String(word)) => words.contains(word),
-        (Kind::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
-        (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
+        (ValueKind::Text, Value::String(_)) | (ValueKind::Switch, Value::Boolean(_)) => true,
+        (ValueKind::OneOf(words), Value::String(word)) => words.contains(word),
+        (ValueKind::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
+        (ValueKind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
         _ => false,
     }
 }
 
 /// The typed form of checked values. The table of keys comes from the same types, so nothing can be left that does not
 /// fit; a test holds the two together.
-fn to_raw(values: &Values) -> Raw {
+fn to_raw(values: &Values) -> RawConfig {
     let mut root = Table::new();
     for (path, (value, _)) in values {
         let mut table = &mut root;

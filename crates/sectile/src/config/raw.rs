@@ -12,9 +12,10 @@ use crate::worlds::WorldSections;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct Raw {
+#[schemars(rename = "Raw")]
+pub(crate) struct RawConfig {
     /// What every world shares.
-    pub(crate) server: Server,
+    pub(crate) server: RawServer,
     /// What is logged, to standard error.
     pub(crate) log: LogSettings,
     #[serde(flatten)]

@@ -3,19 +3,19 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use sectile_mcp::{
-    Limits, Policy, fixed_part,
-    policy::{Authorisation, Names, Visibility, qualified},
+    Policy, SurfaceLimits, fixed_part,
+    policy::{Authorisation, NameSet, Visibility, qualified},
 };
 
-use super::{AccessSettings, FrontSettings, Loaded, LogSettings, raw};
+use super::{AccessSettings, FrontSettings, LoadedConfig, LogSettings, raw};
 use crate::{
-    settings::{ConfigError, Mistakes, SettingsSection as _, nearest, numbers},
+    settings::{ConfigError, ConfigErrors, SettingsSection as _, nearest, numbers},
     worlds::{self, WorldSettings},
 };
 
 pub(crate) struct Settings {
     pub(crate) log: LogSettings,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SurfaceLimits,
     pub(crate) max_message_bytes: usize,
     pub(crate) front: FrontSettings,
     pub(crate) access: AccessSettings,
@@ -27,9 +27,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Checks what was loaded, and says all that is wrong with it at once. Paths from a file count from its folder, `base`.
-    pub(crate) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
+    pub(crate) fn resolve(loaded: &LoadedConfig, base: &Path) -> Result<Self, ConfigErrors> {
         let raw = &loaded.raw;
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = ConfigErrors::default();
         let front = mistakes.take(FrontSettings::resolve(loaded, base));
         let access = mistakes.take(AccessSettings::resolve(loaded, base));
         let policy = mistakes.take(policy(loaded));
@@ -45,7 +45,7 @@ impl Settings {
         }
         Ok(Self {
             log: raw.log,
-            limits: Limits {
+            limits: SurfaceLimits {
                 max_in_flight: raw.server.limits.max_in_flight,
                 max_in_flight_per_caller: share_of(&raw.server.limits),
                 max_waiting: raw.server.limits.max_waiting,
@@ -91,7 +91,7 @@ impl Settings {
 }
 
 /// Every number in the section of the server, by its name, except those that bound no calls.
-fn written_limits(raw: &raw::Server) -> BTreeMap<String, u64> {
+fn written_limits(raw: &raw::RawServer) -> BTreeMap<String, u64> {
     const OTHERS: [&str; 4] = [
         "server.auth.",
         "server.metrics.",
@@ -104,9 +104,9 @@ fn written_limits(raw: &raw::Server) -> BTreeMap<String, u64> {
 }
 
 /// What exists and what may be called.
-fn policy(loaded: &Loaded) -> Result<Policy, Mistakes> {
+fn policy(loaded: &LoadedConfig) -> Result<Policy, ConfigErrors> {
     let raw = &loaded.raw.server;
-    let mut mistakes = Mistakes::default();
+    let mut mistakes = ConfigErrors::default();
     let mut names = |key: &str, list: &[String]| {
         let names = mistakes.take(known_names(key, list, loaded));
         names.unwrap_or_default()
@@ -129,7 +129,7 @@ fn policy(loaded: &Loaded) -> Result<Policy, Mistakes> {
 }
 
 /// Calls of one caller who signed in that may run at the same time.
-fn share_of(raw: &raw::ServerLimits) -> usize {
+fn share_of(raw: &raw::RawServerLimits) -> usize {
     match raw.max_in_flight_per_caller {
         0 => raw.max_in_flight.div_ceil(4),
         given => given.min(raw.max_in_flight),
@@ -137,9 +137,13 @@ fn share_of(raw: &raw::ServerLimits) -> usize {
 }
 
 /// A misspelt name in a policy would silently protect nothing, so it is an error.
-pub(super) fn known_names(key: &str, list: &[String], loaded: &Loaded) -> Result<Names, Mistakes> {
+pub(super) fn known_names(
+    key: &str,
+    list: &[String],
+    loaded: &LoadedConfig,
+) -> Result<NameSet, ConfigErrors> {
     if list.is_empty() {
-        return Ok(Names::default());
+        return Ok(NameSet::default());
     }
     let worlds = worlds::cards_with(&loaded.raw.worlds);
     let known: Vec<String> = worlds
@@ -165,7 +169,7 @@ pub(super) fn known_names(key: &str, list: &[String], loaded: &Loaded) -> Result
             families.any(|family| uri.starts_with(family.trim_end_matches('/')))
         })
     };
-    let mut mistakes = Mistakes::default();
+    let mut mistakes = ConfigErrors::default();
     for (index, name) in list.iter().enumerate() {
         if !known.contains(name) && !is_resource(name) {
             mistakes.add(ConfigError::UnknownName {
@@ -177,7 +181,7 @@ pub(super) fn known_names(key: &str, list: &[String], loaded: &Loaded) -> Result
         }
     }
     match mistakes.is_empty() {
-        true => Ok(Names::new(list.iter().cloned())),
+        true => Ok(NameSet::new(list.iter().cloned())),
         false => Err(mistakes),
     }
 }

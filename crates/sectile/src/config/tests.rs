@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::{layers::load_with, *};
 use crate::{
-    settings::{Origin, Spot},
-    worlds::docs::corpus::Role,
+    settings::{FilePosition, ValueOrigin},
+    worlds::docs::corpus::DocRole,
 };
 
 struct File {
@@ -66,7 +66,7 @@ fn every_key_can_be_set_and_read_back() {
         let loaded = load_with(Some(&file.path), &[], &[]).unwrap();
         assert_eq!(
             loaded.origin(&key.path),
-            Origin::File(Spot {
+            ValueOrigin::File(FilePosition {
                 file: "sectile.toml".to_owned(),
                 line: 2,
                 column: name.chars().count() + " = ".len() + 1,
@@ -94,7 +94,7 @@ fn later_layers_win_and_origins_are_remembered() {
     assert_eq!(loaded.origin("log.level").to_string(), "SECTILE_LOG__LEVEL");
     assert_eq!(loaded.origin("log.format").to_string(), "sectile.toml");
     assert_eq!(loaded.origin("vault.root").to_string(), "PATH");
-    assert_eq!(loaded.origin("vault.max_note_bytes"), Origin::Default);
+    assert_eq!(loaded.origin("vault.max_note_bytes"), ValueOrigin::Default);
 }
 
 #[test]
@@ -238,13 +238,13 @@ fn documents_are_a_list_of_tables() {
     assert_eq!(first.path.location, Path::new("base").join("a.md"));
     assert_eq!(
         (first.slug.as_deref(), first.role, &first.title),
-        (Some("first"), Role::Decision, &None)
+        (Some("first"), DocRole::Decision, &None)
     );
     assert_eq!(
         (second.title.as_deref(), second.description.as_deref()),
         (Some("B"), Some("About b."))
     );
-    assert_eq!((&second.slug, second.role), (&None, Role::Pattern));
+    assert_eq!((&second.slug, second.role), (&None, DocRole::Pattern));
 }
 
 #[test]

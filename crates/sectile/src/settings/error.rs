@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::Origin;
+use super::ValueOrigin;
 
 /// Everything that is wrong with the settings, in the order of the file; never empty where it is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mistakes(Vec<ConfigError>);
+pub(crate) struct ConfigErrors(Vec<ConfigError>);
 
-impl Mistakes {
+impl ConfigErrors {
     /// More of them help nobody.
     const MOST_SHOWN: usize = 100;
 
@@ -44,8 +44,12 @@ impl Mistakes {
         let mut all = earlier.clone();
         let is_new = |mistake: &ConfigError| !mistake.key().is_some_and(|key| earlier.mention(key));
         all.0.extend(self.0.into_iter().filter(is_new));
-        all.0
-            .sort_by_key(|mistake| mistake.origin().and_then(Origin::position).unwrap_or(LAST));
+        all.0.sort_by_key(|mistake| {
+            mistake
+                .origin()
+                .and_then(ValueOrigin::position)
+                .unwrap_or(LAST)
+        });
         all.0.dedup();
         all
     }
@@ -64,19 +68,19 @@ impl Mistakes {
 /// Mistakes outside the file come after those in it.
 const LAST: (usize, usize) = (usize::MAX, usize::MAX);
 
-impl From<ConfigError> for Mistakes {
+impl From<ConfigError> for ConfigErrors {
     fn from(mistake: ConfigError) -> Self {
         Self(vec![mistake])
     }
 }
 
-impl FromIterator<ConfigError> for Mistakes {
+impl FromIterator<ConfigError> for ConfigErrors {
     fn from_iter<I: IntoIterator<Item = ConfigError>>(mistakes: I) -> Self {
         Self(mistakes.into_iter().collect())
     }
 }
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.texts().join(" "))
     }
@@ -89,22 +93,25 @@ pub(crate) enum ConfigError {
     #[error("{file}: the settings file cannot be read ({reason}).")]
     Unreadable { file: String, reason: String },
     #[error("{}: not valid TOML: {message}.", .origin.place())]
-    Syntax { origin: Origin, message: String },
+    Syntax {
+        origin: ValueOrigin,
+        message: String,
+    },
     #[error("{}: unknown setting `{key}`.{}", .origin.place(), suggestion(.nearest.as_ref()))]
     UnknownKey {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         nearest: Option<String>,
     },
     #[error("{}: `{key}` must be {expected}.", .origin.place())]
     WrongValue {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         expected: String,
     },
     #[error("{}: `{key}` names `{name}`, which no world has.{}", .origin.place(), suggestion(.nearest.as_ref()))]
     UnknownName {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         name: String,
         nearest: Option<String>,
@@ -114,7 +121,7 @@ pub(crate) enum ConfigError {
         .origin.place()
     )]
     BadPattern {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         pattern: String,
     },
@@ -122,10 +129,10 @@ pub(crate) enum ConfigError {
         "{}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs keys or tokens in [server.auth].",
         .origin.place()
     )]
-    NotLoopback { origin: Origin, key: String },
+    NotLoopback { origin: ValueOrigin, key: String },
     #[error("{}: `{key}`{} cannot be used: {problem}.", .origin.place(), named(.written))]
     Unusable {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         /// What the setting says.
         written: String,
@@ -146,7 +153,7 @@ impl ConfigError {
         }
     }
 
-    fn origin(&self) -> Option<&Origin> {
+    fn origin(&self) -> Option<&ValueOrigin> {
         match self {
             Self::NoFile { .. } | Self::Unreadable { .. } => None,
             Self::Syntax { origin, .. }

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fmt};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ValueOrigin {
     Default,
     /// A settings file.
-    File(Spot),
+    File(FilePosition),
     /// Name of the environment variable.
     Environment(String),
     /// Name of the command line flag or argument.
@@ -16,7 +16,7 @@ pub(crate) enum Origin {
 
 /// A place in a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct FilePosition {
     /// Name of the file, without its folder.
     pub(crate) file: String,
     /// From 1.
@@ -29,12 +29,12 @@ pub(crate) struct Spot {
 #[derive(Debug)]
 pub(crate) struct ValueOrigins {
     /// By the path of the setting: `server.tools.denylist`.
-    pub(crate) settings: BTreeMap<String, Origin>,
+    pub(crate) settings: BTreeMap<String, ValueOrigin>,
     /// Where single entries of lists stand in the file, by path and number: `server.tools.denylist.0`.
-    pub(crate) entries: BTreeMap<String, Spot>,
+    pub(crate) entries: BTreeMap<String, FilePosition>,
 }
 
-impl Origin {
+impl ValueOrigin {
     /// As far as it can be said, for messages.
     pub(super) fn place(&self) -> String {
         match self {
@@ -54,7 +54,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -67,15 +67,18 @@ impl fmt::Display for Origin {
 
 impl ValueOrigins {
     /// The origin of the setting at `path`.
-    pub(crate) fn of(&self, path: &str) -> Origin {
-        self.settings.get(path).cloned().unwrap_or(Origin::Default)
+    pub(crate) fn of(&self, path: &str) -> ValueOrigin {
+        self.settings
+            .get(path)
+            .cloned()
+            .unwrap_or(ValueOrigin::Default)
     }
 
     /// The origin of an entry of the list at `path`.
-    pub(crate) fn of_entry(&self, path: &str, index: usize) -> Origin {
+    pub(crate) fn of_entry(&self, path: &str, index: usize) -> ValueOrigin {
         let spot = self.entries.get(&format!("{path}.{index}"));
         match (self.of(path), spot) {
-            (Origin::File(_), Some(spot)) => Origin::File(spot.clone()),
+            (ValueOrigin::File(_), Some(spot)) => ValueOrigin::File(spot.clone()),
             (origin, _) => origin,
         }
     }

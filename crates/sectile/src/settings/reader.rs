@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use sectile_client::Target;
+use sectile_client::BaseUrl;
 use sectile_mcp::access::Secret;
 
-use super::{ConfigError, Origin, ValueOrigins, env};
+use super::{ConfigError, ValueOrigin, ValueOrigins, env};
 use crate::files;
 
 /// Longest file with keys, certificates or a secret.
@@ -40,7 +40,7 @@ impl SettingsReader<'_> {
     /// The place that a setting names. A path in the settings file is relative to `base`.
     pub(crate) fn place_from(self, base: &Path, key: &str, value: &str) -> PathBuf {
         match self.origins.of(key) {
-            Origin::File(_) => base.join(env::without_tilde(value.into())),
+            ValueOrigin::File(_) => base.join(env::without_tilde(value.into())),
             _ => env::without_tilde(value.into()),
         }
     }
@@ -104,11 +104,11 @@ impl SettingsReader<'_> {
     }
 
     /// The server that a setting names, if it names one.
-    pub(crate) fn target(self, key: &str, value: &str) -> Result<Option<Target>, ConfigError> {
+    pub(crate) fn target(self, key: &str, value: &str) -> Result<Option<BaseUrl>, ConfigError> {
         if value.is_empty() {
             return Ok(None);
         }
-        let target = Target::parse(value);
+        let target = BaseUrl::parse(value);
         target
             .map(Some)
             .map_err(|problem| self.refuse(key, format!("an http or https URL ({problem})")))

@@ -18,25 +18,25 @@ mod settings;
 mod tools;
 
 use parking_lot::Mutex;
-use sectile_mcp::{CallContext, Failure, Said, WorldSpec};
+use sectile_mcp::{CallContext, ErrorResponse, Failure, WorldSpec};
 use serde_json::{Value, json};
 
 pub(crate) use self::{
-    answer::Answered,
+    answer::DocsSearchAnswer,
     open::{ENTRY, loaded_corpus, missing, policy_problem},
     settings::{DocsDocument, DocsPath, DocsSection, DocsSettings},
 };
 use self::{
-    corpus::{Corpus, Doc, SkipReason, Skipped, is_md},
-    library::Shelf,
+    corpus::{Doc, DocsCorpus, SkipReason, SkippedDoc, is_md},
+    library::VisibleCorpus,
 };
 
 /// What names of tools and URIs start with, unless the settings say otherwise.
 pub(crate) const NAMESPACE: &str = "sectile";
 
 /// State of the world.
-pub(crate) struct Docs {
-    documents: Vec<Document>,
+pub(crate) struct DocsWorld {
+    documents: Vec<DocsEntry>,
     /// What was not loaded, for those who may see everything else.
     skipped: Vec<NotLoaded>,
     /// Most sections of an answer.
@@ -44,11 +44,11 @@ pub(crate) struct Docs {
     /// Whether meaning decides where no section has a word of the query.
     meaning_as_last_resort: bool,
     /// Indexes of what callers may see, made when first needed.
-    shelves: Mutex<Vec<std::sync::Arc<Shelf>>>,
+    shelves: Mutex<Vec<std::sync::Arc<VisibleCorpus>>>,
 }
 
 /// A document and its address.
-struct Document {
+struct DocsEntry {
     doc: Doc,
     uri: String,
 }
@@ -62,7 +62,7 @@ struct NotLoaded {
 }
 
 /// The contract of the world.
-pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<Docs> {
+pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<DocsWorld> {
     let namespace = settings.namespace.as_str();
     let mut tools = tools::table(settings);
     let mut absent = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<Docs> {
         ..WorldSpec::new(
             "docs",
             include_str!("docs/instructions.md"),
-            |failure| Said::Result(error_object(failure)),
+            |failure| ErrorResponse::Result(error_object(failure)),
             errors::list,
         )
     }
@@ -94,17 +94,17 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
     object
 }
 
-impl Docs {
+impl DocsWorld {
     /// A world of these documents.
-    pub(crate) fn new(settings: &DocsSection, corpus: Corpus) -> Self {
+    pub(crate) fn new(settings: &DocsSection, corpus: DocsCorpus) -> Self {
         let namespace = &settings.namespace;
-        let documents = corpus.documents.into_iter().map(|doc| Document {
+        let documents = corpus.documents.into_iter().map(|doc| DocsEntry {
             uri: resources::uri(namespace, &doc.slug),
             doc,
         });
         // Whether a link leads to a folder is a fact about the machine, which is for the operator only.
         let is_told =
-            |skipped: &Skipped| skipped.reason != SkipReason::Link || is_md(&skipped.name);
+            |skipped: &SkippedDoc| skipped.reason != SkipReason::Link || is_md(&skipped.name);
         let skipped = corpus.skipped.into_iter().filter(is_told);
         let skipped = skipped.map(|skipped| NotLoaded {
             uri: resources::uri(namespace, &skipped.slug),
@@ -127,7 +127,7 @@ impl Docs {
         max_sections: Option<usize>,
         explain: bool,
         context: &CallContext,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<DocsSearchAnswer, Failure> {
         let shelf = self.shelf(|uri| context.may_read(uri))?;
         let progress = &context.progress;
         progress.report(1, Some(2), "The documents are indexed.");

@@ -26,7 +26,7 @@ use sectile_vault::{
 };
 use tokio::sync::broadcast;
 
-use self::errors::About;
+use self::errors::CallSubject;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
@@ -41,7 +41,7 @@ pub(crate) struct EditorWorld {
     /// Longest text of one answer, in bytes.
     max_answer_bytes: usize,
     /// Sees what other programs do, for as long as it is kept.
-    _watcher: Option<watcher::Watcher>,
+    _watcher: Option<watcher::FolderWatcher>,
 }
 
 /// Notices that a slow listener may fall behind by.
@@ -49,7 +49,7 @@ const NOTICES: usize = 256;
 
 /// What is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum EditedTarget {
     /// One document: the contract as it stands, without tools for other documents.
     Document,
     /// All documents below a folder.
@@ -57,13 +57,13 @@ pub(crate) enum Extent {
 }
 
 /// The contract of the world.
-pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld> {
+pub(crate) fn spec(extent: EditedTarget, errors: ErrorStyle) -> WorldSpec<EditorWorld> {
     WorldSpec {
         tools: tools::table(extent),
         absent: tools::absent(extent),
         resources: Some(match extent {
-            Extent::Document => resources::OF_DOCUMENT,
-            Extent::Folder => resources::OF_FOLDER,
+            EditedTarget::Document => resources::OF_DOCUMENT,
+            EditedTarget::Folder => resources::OF_FOLDER,
         }),
         prompts: prompts::table(),
         complete: Some(prompts::complete),
@@ -72,8 +72,8 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
         ..WorldSpec::new(
             "editor",
             match extent {
-                Extent::Document => include_str!("editor/instructions_document.md"),
-                Extent::Folder => include_str!("editor/instructions_folder.md"),
+                EditedTarget::Document => include_str!("editor/instructions_document.md"),
+                EditedTarget::Folder => include_str!("editor/instructions_folder.md"),
             },
             errors.envelope(),
             errors::list,
@@ -88,7 +88,7 @@ impl EditorWorld {
         location: &Path,
         options: EditorOptions,
         max_answer_bytes: usize,
-    ) -> Result<(Self, Extent), RootError> {
+    ) -> Result<(Self, EditedTarget), RootError> {
         // What is not shown as a whole is not replaced by a part of it.
         let options = EditorOptions {
             limits: EditorLimits {
@@ -98,8 +98,10 @@ impl EditorWorld {
             ..options
         };
         let (editor, extent) = match Editor::folder(location, options.clone()) {
-            Err(RootError::NotAFolder) => (Editor::document(location, options)?, Extent::Document),
-            editor => (editor?, Extent::Folder),
+            Err(RootError::NotAFolder) => {
+                (Editor::document(location, options)?, EditedTarget::Document)
+            }
+            editor => (editor?, EditedTarget::Folder),
         };
         let (notices, _) = broadcast::channel(NOTICES);
         Ok((
@@ -138,7 +140,7 @@ impl EditorWorld {
             .editor
             .find_section(Some(path), &section, LetterCase::Matters);
         let context = CallContext::without_client();
-        let about = || About::document(path, &context).section(&section);
+        let about = || CallSubject::document(path, &context).section(&section);
         let (view, position) = found.map_err(|error| self.failure(&error, &about()))?;
         let id = view.ids().get(position).cloned();
         id.ok_or_else(|| self.failure(&EditorError::DocumentNotFound, &about()))
@@ -165,7 +167,7 @@ impl EditorWorld {
 
     /// Begins to look out for changes that other programs make.
     pub(crate) fn watch(mut self) -> Self {
-        self._watcher = watcher::Watcher::start(&self.editor, self.notices.clone());
+        self._watcher = watcher::FolderWatcher::start(&self.editor, self.notices.clone());
         self
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
-use sectile_mcp::{Limits, Policy, Surface, WorldCard, WorldSpec};
+use sectile_mcp::{Policy, Surface, SurfaceLimits, WorldCard, WorldSpec};
 
 use super::{WorldSections, WorldSettings};
 use crate::files;
@@ -54,7 +54,7 @@ impl PathArgument {
 pub(crate) struct ServeContext<'a> {
     pub(crate) settings: &'a WorldSettings,
     pub(crate) policy: &'a Policy,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SurfaceLimits,
     /// Limits of the server that are enforced in this run, by the names of their settings.
     pub(crate) server_limits: &'a [(String, u64)],
     /// The command line names this world. Otherwise it is opened only if it is configured.

@@ -12,11 +12,11 @@ mod settings;
 use std::{sync::Arc, time::Instant};
 
 use schemars::JsonSchema;
-use sectile_client::{Client, ClientError, Reply, Target};
+use sectile_client::{BaseUrl, Client, ClientError, Reply};
 use sectile_markdown::Note;
 use sectile_mcp::{
-    Answer, Awaited, CallContext, ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Said,
-    Tool, ToolBuilder, WorldSpec,
+    Answer, AnswerFuture, CallContext, ErrorList, ErrorResponse, ErrorRow, Failure, FailureKind,
+    JsonObject, Tool, ToolBuilder, WorldSpec,
     access::{Identity, Secret},
     decode,
 };
@@ -33,7 +33,7 @@ pub(crate) use self::{
     open::ENTRY,
     settings::{HostedSection, HostedSettings},
 };
-use crate::worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View};
+use crate::worlds::note_structure::{self, NoteParams, NoteSource, NoteTooLong, View};
 
 /// Answers of the store up to this length are worked on where they arrive; handing them over would cost more.
 const MAX_INLINE_BYTES: usize = 64 << 10;
@@ -41,22 +41,24 @@ const MAX_INLINE_BYTES: usize = 64 << 10;
 const MAX_PATH_BYTES: usize = 4096;
 
 /// State of the world: where the store is, and how it is asked.
-pub(crate) struct Hosted {
-    store: Target,
+pub(crate) struct HostedWorld {
+    store: BaseUrl,
     client: Client,
     gateway_secret: Option<Secret>,
     breaker: Breaker,
 }
 
 /// The contract of the world.
-pub(crate) fn spec() -> WorldSpec<Hosted> {
+pub(crate) fn spec() -> WorldSpec<HostedWorld> {
     WorldSpec {
         tools: note_structure::tools(),
         tokens_only: true,
         ..WorldSpec::new(
             "hosted",
             include_str!("hosted/instructions.md"),
-            |failure| Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" })),
+            |failure| {
+                ErrorResponse::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))
+            },
             errors,
         )
     }
@@ -128,7 +130,7 @@ fn errors() -> ErrorList {
     }
 }
 
-impl Hosted {
+impl HostedWorld {
     /// The world in front of a store. After too many failures in a row the store is left alone for a while: by the tenant
     /// whose requests failed, or by all when it is gone.
     pub(crate) fn new(settings: &HostedSettings) -> Self {
@@ -146,7 +148,7 @@ impl Hosted {
         arguments: JsonObject,
         context: CallContext,
         view: View<T>,
-    ) -> Awaited {
+    ) -> AnswerFuture {
         Box::pin(async move {
             let NoteParams { path } = decode(arguments)?;
             let path = note_path(&path)?;
@@ -199,7 +201,7 @@ impl Hosted {
     }
 }
 
-impl NoteSource for Hosted {
+impl NoteSource for HostedWorld {
     fn show<T: Serialize + JsonSchema + Send + 'static>(
         tool: ToolBuilder<Self>,
         view: View<T>,
@@ -226,7 +228,7 @@ fn view_of<T: Serialize>(path: &NotePath, json: &[u8], view: View<T>) -> Result<
         Some(given) => Note::with_front_matter(path, bytes, given.clone()),
         None => Note::new(path, bytes),
     };
-    let too_long = |TooLong| failure(FailureKind::TooLarge, RUNTIME_FAILURE, "2xx");
+    let too_long = |NoteTooLong| failure(FailureKind::TooLarge, RUNTIME_FAILURE, "2xx");
     let (output, mut facts) = view(&note).map_err(too_long)?;
     facts.upstream = Some("2xx");
     Answer::new(&output, facts)

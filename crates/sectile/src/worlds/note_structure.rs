@@ -11,11 +11,11 @@ pub(super) mod section_source;
 
 use schemars::JsonSchema;
 use sectile_markdown::{Document, Note};
-use sectile_mcp::{Facts, Tool, ToolBuilder};
+use sectile_mcp::{AnswerFacts, Tool, ToolBuilder};
 use serde::{Deserialize, Serialize};
 
 /// Makes one view of a note, and says what may be logged of it.
-pub(crate) type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;
+pub(crate) type View<T> = fn(&Note<'_>) -> Result<(T, AnswerFacts), NoteTooLong>;
 
 /// A world whose tools show the structure of one note.
 pub(crate) trait NoteSource: Sized + 'static {
@@ -54,12 +54,12 @@ const MAX_BODY_UTF16_UNITS: usize = 1_000_000;
 #[error(
     "Note outline input exceeds {MAX_BODY_UTF16_UNITS} characters; refusing to parse unbounded Markdown."
 )]
-pub(crate) struct TooLong;
+pub(crate) struct NoteTooLong;
 
 /// Parses a note, unless its Markdown is longer than any view will parse.
-fn parse(note: &Note<'_>) -> Result<Document, TooLong> {
+fn parse(note: &Note<'_>) -> Result<Document, NoteTooLong> {
     if note.source().body_exceeds_utf16_units(MAX_BODY_UTF16_UNITS) {
-        return Err(TooLong);
+        return Err(NoteTooLong);
     }
     Ok(note.source().parse())
 }

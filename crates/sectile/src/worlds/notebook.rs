@@ -24,30 +24,30 @@ use sectile_library::{
     SearchQuery,
     ids::SourceId,
     quote::Quote,
-    shelf::Found,
-    shelves::{Indexes, Shelves},
+    shelf::VerifiedResults,
+    shelves::{IndexStorage, OpenCollections},
 };
 pub(crate) use sectile_library::{clock::Clock, library::Library};
 use sectile_mcp::{CallContext, JsonObject, UnknownTool, WorldSpec, access::Secret};
 use serde_json::{Value, json};
 
 use self::{
-    contexts::{Context, Contexts, Entered},
+    contexts::{Context, ContextRegistry, EnteredContext},
     errors::NotebookError,
     limits::Limit,
-    seal::Seal,
+    seal::HandleSeal,
 };
 pub(crate) use self::{
     open::ENTRY,
-    opened::Opened,
-    settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
+    opened::OpenLibrary,
+    settings::{ArtifactLocation, Constraints, NotebookSection, NotebookSettings},
 };
 
 /// State of the world.
 pub(crate) struct NotebookWorld {
     storage: Arc<Library>,
-    shelves: Shelves,
-    contexts: Contexts,
+    shelves: OpenCollections,
+    contexts: ContextRegistry,
     constraints: Constraints,
     /// What the server around it bounds, by the names of its settings.
     server_limits: Vec<Limit>,
@@ -92,14 +92,14 @@ impl NotebookWorld {
     /// A world of the notebooks in `storage`. Nothing of them is looked at yet.
     pub(crate) fn new(
         storage: Arc<Library>,
-        indexes: Indexes,
+        indexes: IndexStorage,
         constraints: Constraints,
         clock: Clock,
     ) -> Self {
         Self {
-            shelves: Shelves::new(Arc::clone(&storage), indexes, clock),
+            shelves: OpenCollections::new(Arc::clone(&storage), indexes, clock),
             storage,
-            contexts: Contexts::default(),
+            contexts: ContextRegistry::default(),
             constraints,
             server_limits: Vec::new(),
             clock,
@@ -117,7 +117,7 @@ impl NotebookWorld {
     /// The same world as one of several replicas, which take the handles of each other: those that `secret` seals. None
     /// when no key can be made of it.
     pub(crate) fn sharing(self, secret: &Secret) -> Option<Self> {
-        let contexts = Contexts::sealed(Seal::new(secret)?);
+        let contexts = ContextRegistry::sealed(HandleSeal::new(secret)?);
         Some(Self { contexts, ..self })
     }
 
@@ -152,14 +152,18 @@ impl NotebookWorld {
     }
 
     /// The collection that the caller has entered.
-    fn entered(&self, handle: Option<&str>, call: &CallContext) -> Result<Entered, NotebookError> {
+    fn entered(
+        &self,
+        handle: Option<&str>,
+        call: &CallContext,
+    ) -> Result<EnteredContext, NotebookError> {
         let context = self
             .context(handle, call)?
             .ok_or(NotebookError::HandleMissing)?;
         let collection = context
             .collection()
             .ok_or(NotebookError::NoCollectionContext)?;
-        Ok(Entered {
+        Ok(EnteredContext {
             context,
             collection,
         })
@@ -168,11 +172,11 @@ impl NotebookWorld {
     /// Searches the active collection.
     fn search(
         &self,
-        entered: &Entered,
+        entered: &EnteredContext,
         query: &SearchQuery,
         most: usize,
         call: &CallContext,
-    ) -> Result<Found, NotebookError> {
+    ) -> Result<VerifiedResults, NotebookError> {
         let stop = || call.cancelled.is_cancelled();
         Ok(self
             .shelves
@@ -187,7 +191,7 @@ impl NotebookWorld {
 
 /// The id that a caller passes. Whether it is of the active collection is seen from the id alone, so that nothing can be
 /// learnt of what other collections hold.
-fn source_id(entered: &Entered, given: &str) -> Result<SourceId, NotebookError> {
+fn source_id(entered: &EnteredContext, given: &str) -> Result<SourceId, NotebookError> {
     let id = SourceId::parse(given).ok_or_else(|| NotebookError::SourceIdMalformed {
         source_id: given.to_owned(),
     })?;

@@ -10,30 +10,30 @@ use std::path::Path;
 use schemars::JsonSchema;
 use sectile_markdown::Note;
 use sectile_mcp::{
-    CallContext, ErrorList, ErrorRow, Facts, Failure, FailureKind, Said, Tool, ToolBuilder,
-    WorldSpec, may_be_repeated, visible,
+    AnswerFacts, CallContext, ErrorList, ErrorResponse, ErrorRow, Failure, FailureKind, Tool,
+    ToolBuilder, WorldSpec, may_be_repeated, visible,
 };
 use sectile_vault::{NotePath, ReadError, Root, RootError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::{open::ENTRY, settings::VaultSection};
-use crate::worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View};
+use crate::worlds::note_structure::{self, NoteParams, NoteSource, NoteTooLong, View};
 
 /// State of the world: where the notes are, and how large one may be.
-pub(crate) struct Vault {
+pub(crate) struct VaultWorld {
     root: Root,
     max_note_bytes: u64,
 }
 
 /// The contract of the world.
-pub(crate) fn spec() -> WorldSpec<Vault> {
+pub(crate) fn spec() -> WorldSpec<VaultWorld> {
     WorldSpec {
         tools: note_structure::tools(),
         ..WorldSpec::new(
             "vault",
             include_str!("vault/instructions.md"),
-            |failure| Said::Result(error_object(failure)),
+            |failure| ErrorResponse::Result(error_object(failure)),
             errors,
         )
     }
@@ -93,7 +93,7 @@ fn errors() -> ErrorList {
     }
 }
 
-impl Vault {
+impl VaultWorld {
     pub(crate) fn open(root: &Path, max_note_bytes: u64) -> Result<Self, RootError> {
         Ok(Self {
             root: Root::open(root)?,
@@ -112,7 +112,7 @@ impl Vault {
         params: &NoteParams,
         context: &CallContext,
         view: View<T>,
-    ) -> Result<(T, Facts), Failure> {
+    ) -> Result<(T, AnswerFacts), Failure> {
         let path = NotePath::parse_vault(&params.path).map_err(|_| invalid_path())?;
         let bytes = self
             .root
@@ -123,7 +123,7 @@ impl Vault {
     }
 }
 
-impl NoteSource for Vault {
+impl NoteSource for VaultWorld {
     fn show<T: Serialize + JsonSchema + Send + 'static>(
         tool: ToolBuilder<Self>,
         view: View<T>,
@@ -171,7 +171,7 @@ fn read_failure(error: ReadError, given: &str) -> Failure {
     }
 }
 
-fn too_long(error: TooLong) -> Failure {
+fn too_long(error: NoteTooLong) -> Failure {
     Failure::new(FailureKind::TooLarge, error.to_string())
 }
 
@@ -189,7 +189,7 @@ mod tests {
             read(ReadError::TooLarge { limit: 1 }),
             read(ReadError::TooManyOpenFiles),
             read(ReadError::Unreadable(std::io::ErrorKind::Other)),
-            too_long(TooLong),
+            too_long(NoteTooLong),
         ];
         let codes: Vec<&str> = errors().codes.iter().map(|card| card.code).collect();
         for failure in failures {

@@ -12,15 +12,15 @@ use sectile_library::{
     folder::FolderStorage,
     ids::SourceId,
     library::Library,
-    shelves::{Indexes, Shelves},
+    shelves::{IndexStorage, OpenCollections},
 };
 use sectile_mcp::{
-    CallContext, ErrorList, Facts, Failure, FailureKind, Limits, Policy, Said, Surface, Tool,
-    WorldSpec,
+    AnswerFacts, CallContext, ErrorList, ErrorResponse, Failure, FailureKind, Policy, Surface,
+    SurfaceLimits, Tool, WorldSpec,
 };
 use sectile_vault::{
     Editor, JournalKey, NotePath, Walk,
-    editor::{EditText, EditorOptions, Operation, Scope, Watch, WriteRequest},
+    editor::{CallHooks, EditText, EditorOptions, Operation, Scope, WriteRequest},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -29,7 +29,7 @@ use crate::fixture::PATIENCE;
 
 /// The state of the world: one folder, open for search and for edits.
 struct ExampleWorld {
-    notes: Shelves,
+    notes: OpenCollections,
     editor: Editor,
 }
 
@@ -61,11 +61,11 @@ struct EditParams {
     new: String,
 }
 
-type Answered = Result<(ExampleAnswer, Facts), Failure>;
+type Answered = Result<(ExampleAnswer, AnswerFacts), Failure>;
 
 fn answer(lines: impl Iterator<Item = String>) -> Answered {
     let lines = lines.collect();
-    Ok((ExampleAnswer { lines }, Facts::default()))
+    Ok((ExampleAnswer { lines }, AnswerFacts::default()))
 }
 
 /// Turns any error of the engines into a failure. A world with a contract has a row for each of them.
@@ -109,7 +109,7 @@ fn edit(world: &ExampleWorld, params: EditParams, call: &CallContext) -> Answere
         confirmed: false,
     };
     let stop = || call.cancelled.is_cancelled();
-    let written = world.editor.write(&request, Watch::until(&stop));
+    let written = world.editor.write(&request, CallHooks::until(&stop));
     world.notes.changed(TOP);
     let documents = written.map_err(failed)?.documents.into_iter();
     answer(documents.map(|document| document.diff))
@@ -121,10 +121,10 @@ fn surface(folder: &Path) -> Surface {
     let key = JournalKey::new(&[7; JournalKey::BYTES]);
     let options = EditorOptions::new(key, clock::now);
     let world = ExampleWorld {
-        notes: Shelves::new(library, Indexes::Folder(None), clock::now),
+        notes: OpenCollections::new(library, IndexStorage::Folder(None), clock::now),
         editor: Editor::folder(folder, options).unwrap(),
     };
-    let envelope = |failure: &Failure| Said::Result(json!({ "error": failure.told() }));
+    let envelope = |failure: &Failure| ErrorResponse::Result(json!({ "error": failure.told() }));
     let spec = WorldSpec {
         tools: vec![
             Tool::read("find", "Find", "Find passages.").call(find),
@@ -133,7 +133,7 @@ fn surface(folder: &Path) -> Surface {
         ],
         ..WorldSpec::new("example", "Find, then read.", envelope, ErrorList::default)
     };
-    let limits = Limits {
+    let limits = SurfaceLimits {
         max_in_flight: 4,
         max_in_flight_per_caller: 4,
         max_waiting: 4,

@@ -25,7 +25,7 @@ pub(super) struct Draft {
 }
 
 /// A section that is found.
-pub(super) struct Found {
+pub(super) struct SectionLocation {
     pub(super) path: String,
     pub(super) position: usize,
     pub(super) id: String,

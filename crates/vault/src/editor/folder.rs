@@ -5,7 +5,7 @@ use sectile_markdown::name_key;
 use super::{EditorError, EditorOptions, is_markdown};
 use crate::{
     NotePath, ReadError, Root, Walk,
-    fs::{Located, PrivateFolder},
+    fs::{LocatedNote, PrivateFolder},
     walk::Files,
 };
 
@@ -83,12 +83,15 @@ impl DocumentFolder {
     }
 
     /// Where the file at `path` really is.
-    pub(super) fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
+    pub(super) fn locate(&self, path: &NotePath) -> Result<LocatedNote, EditorError> {
         self.root.locate(path).map_err(|error| self.missing(error))
     }
 
     /// Where the files at paths that were written down are, as far as they can be found.
-    pub(super) fn locate_all<'p>(&self, paths: impl Iterator<Item = &'p String>) -> Vec<Located> {
+    pub(super) fn locate_all<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p String>,
+    ) -> Vec<LocatedNote> {
         let notes = paths.filter_map(|path| NotePath::parse_vault(path).ok());
         notes
             .filter_map(|note| self.root.locate(&note).ok())

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     NotePath,
-    journal::{Damage, JournalKey, Kind, Origin, Step},
+    journal::{Damage, EntryKind, JournalKey, LineOrigin, Step},
     ledger::{DocumentState, EntryCard},
 };
 
@@ -70,12 +70,12 @@ pub struct Revision {
 
 /// A document that the history knows, there or gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct HistoryDocument {
     number: u64,
     path: String,
 }
 
-impl Remembered {
+impl HistoryDocument {
     /// Where it is, or was last.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -87,7 +87,7 @@ impl Remembered {
 const WITHOUT_HISTORY: u64 = 0;
 
 /// A document at an earlier time.
-struct Past {
+struct PastDocument {
     path: String,
     bytes: Option<Vec<u8>>,
     ids: Vec<String>,
@@ -120,7 +120,7 @@ impl DocumentHistory {
     /// The entries of a document's history, newest first, and whether there are more.
     pub(super) fn history_of(
         &self,
-        document: &Remembered,
+        document: &HistoryDocument,
         filter: &HistoryFilter,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
         if document.number == WITHOUT_HISTORY {
@@ -159,7 +159,7 @@ impl DocumentHistory {
     }
 
     /// The document at `path`; where no file is, the last one that was deleted there.
-    pub(super) fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+    pub(super) fn remembered(&self, path: &NotePath) -> Result<HistoryDocument, EditorError> {
         self.folder.check_path(path)?;
         let there = self.reader.looked_at(path)?;
         let state = self.store.current_state()?;
@@ -172,7 +172,7 @@ impl DocumentHistory {
             (None, Some(_)) => WITHOUT_HISTORY,
             (None, None) => return Err(EditorError::DocumentNotFound),
         };
-        Ok(Remembered {
+        Ok(HistoryDocument {
             number,
             path: path.as_str().to_owned(),
         })
@@ -182,7 +182,7 @@ impl DocumentHistory {
     pub(super) fn remembered_by_section(
         &self,
         id: &str,
-    ) -> Result<Option<Remembered>, EditorError> {
+    ) -> Result<Option<HistoryDocument>, EditorError> {
         let found = self.document_with(id);
         let path = found
             .as_ref()
@@ -199,19 +199,19 @@ impl DocumentHistory {
         }
     }
 
-    fn document_with(&self, id: &str) -> Option<Remembered> {
+    fn document_with(&self, id: &str) -> Option<HistoryDocument> {
         let deleted_by = {
             // A journal that cannot be read is reported by whoever looks at the document.
             let state = self.store.current_state().ok()?;
             if let Some(known) = state.ledger.document_of(id) {
-                return Some(Remembered {
+                return Some(HistoryDocument {
                     number: known.id,
                     path: known.path.clone()?,
                 });
             }
             if let Some(path) = self.store.sighted_with(&state, id) {
                 let number = WITHOUT_HISTORY;
-                return Some(Remembered { number, path });
+                return Some(HistoryDocument { number, path });
             }
             state.ledger.deleted_by(id)?
         };
@@ -220,19 +220,19 @@ impl DocumentHistory {
         let step = steps.into_iter().find(held)?;
         let state = self.store.state();
         let known = state.ledger.document_by_number(step.document)?;
-        Some(Remembered {
+        Some(HistoryDocument {
             number: known.id,
             path: known.path.clone().unwrap_or(step.path),
         })
     }
 
     /// Whether undo and redo would do something.
-    pub(super) fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+    pub(super) fn can_undo_redo(&self, document: &HistoryDocument) -> (bool, bool) {
         let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);
         let is_ours = |number: &u64| {
             let card = state.ledger.entry(*number);
-            card.is_some_and(|card| card.origin == Origin::Own)
+            card.is_some_and(|card| card.origin == LineOrigin::Own)
         };
         known.map_or((false, false), |known| {
             (
@@ -245,7 +245,7 @@ impl DocumentHistory {
     /// The document as it was after entry `number`; before its first entry for 0.
     pub(super) fn revision_of(
         &self,
-        document: &Remembered,
+        document: &HistoryDocument,
         number: u64,
     ) -> Result<Revision, EditorError> {
         if document.number == WITHOUT_HISTORY {
@@ -284,7 +284,7 @@ impl DocumentHistory {
     }
 
     /// Path, bytes and section ids of a document before its entry at index `at`.
-    fn walk_back(&self, known: &DocumentState, at: usize) -> Result<Past, EditorError> {
+    fn walk_back(&self, known: &DocumentState, at: usize) -> Result<PastDocument, EditorError> {
         if at < known.chain_start {
             return Err(EditorError::TextUnknown);
         }
@@ -304,7 +304,7 @@ impl DocumentHistory {
                 .ok_or(EditorError::TextUnknown)?;
             path.clone_from(&step.path);
         }
-        Ok(Past { path, bytes, ids })
+        Ok(PastDocument { path, bytes, ids })
     }
 
     /// Bytes and section ids of a document after an entry.
@@ -329,7 +329,7 @@ impl DocumentHistory {
     /// The replacements that an entry made in a document, with the bytes before them.
     pub(super) fn entry_changes(
         &self,
-        document: &Remembered,
+        document: &HistoryDocument,
         number: u64,
     ) -> Result<(Vec<u8>, Changes), EditorError> {
         let after = self.revision_of(document, number)?;
@@ -356,9 +356,9 @@ fn taken_back(state: &State, known: &DocumentState) -> HashSet<u64> {
         .filter_map(|number| state.ledger.entry(*number))
     {
         match card.kind {
-            Kind::Undo(target) => taken_back.insert(target),
-            Kind::Redo(target) => taken_back.remove(&target),
-            Kind::Edit | Kind::Foreign => continue,
+            EntryKind::Undo(target) => taken_back.insert(target),
+            EntryKind::Redo(target) => taken_back.remove(&target),
+            EntryKind::Edit | EntryKind::Foreign => continue,
         };
     }
     taken_back
@@ -372,11 +372,11 @@ fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> 
         operation: card.operation.clone(),
         reason: card.reason.clone(),
         undoes: match card.kind {
-            Kind::Undo(target) | Kind::Redo(target) => Some(target),
-            Kind::Edit | Kind::Foreign => None,
+            EntryKind::Undo(target) | EntryKind::Redo(target) => Some(target),
+            EntryKind::Edit | EntryKind::Foreign => None,
         },
-        is_foreign: card.kind == Kind::Foreign,
-        is_unverified: card.origin == Origin::Foreign,
+        is_foreign: card.kind == EntryKind::Foreign,
+        is_unverified: card.origin == LineOrigin::Foreign,
         is_undone: taken_back.contains(&card.number),
         documents: card
             .steps
@@ -414,9 +414,9 @@ pub struct JournalState {
 /// # Errors
 /// [`EditorError`] when the folder or its journal cannot be read.
 pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>, EditorError> {
-    let root = match crate::Place::at(location) {
-        Ok(crate::Place::Folder(root) | crate::Place::File(root, _)) => root,
-        Ok(crate::Place::Other) => return Ok(None),
+    let root = match crate::PathTarget::at(location) {
+        Ok(crate::PathTarget::Folder(root) | crate::PathTarget::File(root, _)) => root,
+        Ok(crate::PathTarget::Other) => return Ok(None),
         Err(crate::RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
         Err(_) => return Err(EditorError::RootGone),
     };

@@ -13,9 +13,9 @@ use sectile_markdown::{Enclosure, LineIndex, Link, Span};
 
 pub use self::check::LinkCheck;
 pub(super) use self::check::check;
-pub(super) use self::scan::{Fix, Fixes, Found, sections_at};
-use self::{lineage::Lineage, scan::Scan, world::World};
-use super::{EditorError, Watch, draft::Draft, folder::DocumentFolder};
+pub(super) use self::scan::{DocumentFixes, LinkFix, ScanResult, sections_at};
+use self::{lineage::Lineage, scan::Scan, world::LinkSnapshot};
+use super::{CallHooks, EditorError, draft::Draft, folder::DocumentFolder};
 
 /// A link that leads nowhere, or not where it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ mod reason {
 
 /// Broken links, up to a number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Broken {
+pub(super) struct BrokenLinks {
     pub(super) links: Vec<BrokenLink>,
     /// How many there are besides.
     pub(super) more: usize,
@@ -86,9 +86,9 @@ pub(super) fn look_at_links(
     folder: &DocumentFolder,
     drafts: &BTreeMap<String, Draft>,
     permits: &Permits,
-    watch: Watch<'_>,
-) -> Result<Found, EditorError> {
-    let world = World::new(folder, drafts, watch.stop);
+    watch: CallHooks<'_>,
+) -> Result<ScanResult, EditorError> {
+    let world = LinkSnapshot::new(folder, drafts, watch.stop);
     let lineage = Lineage::new(&world);
     let scan = Scan::new(&world, &lineage, permits);
     let concerned: Vec<usize> = (0..world.drafts.len())
@@ -108,7 +108,7 @@ pub(super) fn look_at_links(
     }
 }
 
-impl Broken {
+impl BrokenLinks {
     pub(super) fn push(&mut self, link: BrokenLink) {
         if self.links.len() < MOST_NAMED {
             self.links.push(link);

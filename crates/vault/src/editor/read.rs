@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use sectile_markdown::{Digest, Source, align};
 
 pub use self::view::View;
-use self::view::{Cache, New};
+use self::view::{Cache, NewDocument};
 use super::{
     EditorError,
     folder::DocumentFolder,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     NotePath,
-    journal::{Kind, Origin},
+    journal::{EntryKind, LineOrigin},
     ledger::StepCard,
 };
 
@@ -119,8 +119,8 @@ impl DocumentReader {
             let hash = view.hash().to_string();
             let wrote = |step: &StepCard| step.after.as_deref() == Some(hash.as_str());
             let own = card.filter(|card| {
-                card.kind != Kind::Foreign
-                    && card.origin == Origin::Own
+                card.kind != EntryKind::Foreign
+                    && card.origin == LineOrigin::Own
                     && card.steps.iter().any(wrote)
             });
             own.map(|card| card.time)
@@ -215,7 +215,7 @@ impl DocumentReader {
         let document = Source::new(&bytes).parse();
         let prints = align::fingerprints(&bytes, &document);
         let hash = Digest::of(&bytes);
-        let new = New {
+        let new = NewDocument {
             path,
             bytes: &bytes,
             hash,

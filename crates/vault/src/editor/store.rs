@@ -13,9 +13,9 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use sectile_markdown::Digest;
 
-use self::sighting::Unrecorded;
+use self::sighting::UnrecordedIds;
 pub(super) use self::{
-    commit::{Places, put_in_place, restore},
+    commit::{FileLocations, put_in_place, restore},
     sighting::{MOST_SIGHTED_SECTIONS, UnrecordedDocument},
 };
 use super::{Clock, EditorError, EditorOptions, folder::DocumentFolder};
@@ -24,7 +24,8 @@ use crate::{
     fs::{HeldLock, PrivateFolder},
     ids::IdSource,
     journal::{
-        Durability, Entry, Header, JOURNAL, Journal, JournalKey, News, Record, Step, VERSION,
+        Durability, Entry, Header, JOURNAL, Journal, JournalKey, JournalUpdate, Record, Step,
+        VERSION,
     },
     ledger::{DocumentState, Ledger},
     sightings::Sightings,
@@ -36,7 +37,7 @@ pub(super) struct State {
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
     pub(super) sightings: Sightings,
-    pub(super) unrecorded: Unrecorded,
+    pub(super) unrecorded: UnrecordedIds,
 }
 
 impl State {
@@ -45,7 +46,7 @@ impl State {
             journal: Journal::new(JOURNAL, key.clone()),
             ledger: Ledger::default(),
             sightings: Sightings::new(key),
-            unrecorded: Unrecorded::default(),
+            unrecorded: UnrecordedIds::default(),
         }
     }
 
@@ -307,8 +308,8 @@ fn lock_name(path: &str) -> String {
 
 pub(super) fn take_news(state: &mut State, folder: &PrivateFolder) -> Result<(), EditorError> {
     let read = match state.journal.news(folder)? {
-        News::More(read) => read,
-        News::Anew(read) => {
+        JournalUpdate::More(read) => read,
+        JournalUpdate::Anew(read) => {
             state.ledger = Ledger::counting_from(state.ledger.next());
             read
         }

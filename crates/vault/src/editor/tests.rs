@@ -123,14 +123,14 @@ pub(super) fn write(
     editor: &Editor,
     operations: Vec<Operation>,
 ) -> Result<WriteReport, EditorError> {
-    editor.write(&request(operations), Watch::none())
+    editor.write(&request(operations), CallHooks::none())
 }
 
 pub(super) fn take_back(
     editor: &Editor,
     request: &UndoRequest,
 ) -> Result<WriteReport, EditorError> {
-    editor.undo(request, Watch::none())
+    editor.undo(request, CallHooks::none())
 }
 
 pub(super) fn note(path: &str) -> NotePath {
@@ -191,7 +191,7 @@ pub(super) fn insert(path: &str, heading: &str, position: usize) -> Operation {
         path: Some(note(path)),
         heading: heading.to_owned(),
         content: format!("{heading} text."),
-        at: At::Position(position),
+        at: Placement::Position(position),
         level: None,
         headings: PayloadHeadings::Inside,
         label: None,
@@ -210,7 +210,7 @@ pub(super) fn relocate(section: SectionRef, to: Option<&str>, position: usize) -
     Operation::Move(MoveSection {
         path: None,
         section,
-        at: At::Position(position),
+        at: Placement::Position(position),
         to: to.map(note),
         level: None,
         expected_hash: None,
@@ -265,7 +265,7 @@ fn edits_undo_and_redo_are_byte_identities_and_survive_restarts() {
     bench.undo("a.md").unwrap();
     assert_eq!(bench.text("a.md"), two);
     let other = bench.reopened();
-    other.undo(&undo("a.md", false), Watch::none()).unwrap();
+    other.undo(&undo("a.md", false), CallHooks::none()).unwrap();
     assert_eq!(bench.text("a.md"), one);
     assert_eq!(
         bench.id("a.md", "Gamma"),
@@ -276,7 +276,7 @@ fn edits_undo_and_redo_are_byte_identities_and_survive_restarts() {
     assert_eq!(bench.text("a.md"), SAMPLE);
     assert_eq!(bench.undo("a.md").unwrap_err(), EditorError::NothingToUndo);
     for expected in [&one, &two, &three] {
-        other.undo(&undo("a.md", true), Watch::none()).unwrap();
+        other.undo(&undo("a.md", true), CallHooks::none()).unwrap();
         assert_eq!(bench.text("a.md"), **expected);
     }
     assert_eq!(bench.redo("a.md").unwrap_err(), EditorError::NothingToRedo);
@@ -413,13 +413,13 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
     assert!(
         bench
             .editor
-            .write(&request(failing), Watch::none())
+            .write(&request(failing), CallHooks::none())
             .is_err()
     );
     assert_eq!(bench.text("a.md"), SAMPLE);
     let error = bench
         .editor
-        .write(&request(operations.clone()), Watch::none())
+        .write(&request(operations.clone()), CallHooks::none())
         .unwrap_err();
     assert_eq!(
         error,
@@ -442,13 +442,13 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
             level,
             headings,
             label,
-            at: At::Position(4),
+            at: Placement::Position(4),
         }),
         other => other,
     };
     let report = bench
         .editor
-        .write(&request(operations), Watch::none())
+        .write(&request(operations), CallHooks::none())
         .unwrap();
     assert_eq!(report.documents.len(), 2);
     assert_eq!(bench.text("b/c.md"), "# C\n\nc\n\n# Beta\n\nBeta body.\n");
@@ -514,7 +514,7 @@ fn documents_are_made_renamed_and_deleted_and_all_that_can_be_undone() {
         entry: Some(number),
         ..undo("a.md", false)
     };
-    let report = bench.editor.undo(&entry(4), Watch::none()).unwrap();
+    let report = bench.editor.undo(&entry(4), CallHooks::none()).unwrap();
     assert_eq!(report.documents[0].path, "new/a.md");
     assert_eq!(bench.id("new/a.md", "Beta"), beta);
     bench.undo("new/a.md").unwrap();
@@ -529,7 +529,7 @@ fn a_plan_is_applied_exactly_or_not_at_all() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
     let mut dry = request(vec![insert("a.md", "New", 0)]);
     dry.dry_run = true;
-    let report = bench.editor.write(&dry, Watch::none()).unwrap();
+    let report = bench.editor.write(&dry, CallHooks::none()).unwrap();
     assert_eq!(bench.text("a.md"), SAMPLE);
     assert!(report.documents[0].diff.contains("+# New"));
     let token = report.plan.unwrap();
@@ -539,25 +539,25 @@ fn a_plan_is_applied_exactly_or_not_at_all() {
     assert_eq!(
         bench
             .editor
-            .apply_plan(&token, false, Watch::none())
+            .apply_plan(&token, false, CallHooks::none())
             .unwrap_err(),
         EditorError::PlanStale
     );
     let token = bench
         .editor
-        .write(&dry, Watch::none())
+        .write(&dry, CallHooks::none())
         .unwrap()
         .plan
         .unwrap();
     bench
         .editor
-        .apply_plan(&token, false, Watch::none())
+        .apply_plan(&token, false, CallHooks::none())
         .unwrap();
     assert!(bench.text("a.md").starts_with("# New\n"));
     assert_eq!(
         bench
             .editor
-            .apply_plan(&token, false, Watch::none())
+            .apply_plan(&token, false, CallHooks::none())
             .unwrap_err(),
         EditorError::PlanUnknown
     );
@@ -568,17 +568,17 @@ fn a_retry_gets_the_first_answer() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
     let mut once = request(vec![insert("a.md", "New", 0)]);
     once.request = Some(("r1".to_owned(), "d1".to_owned()));
-    let first = bench.editor.write(&once, Watch::none()).unwrap();
+    let first = bench.editor.write(&once, CallHooks::none()).unwrap();
     bench.write(insert("a.md", "Later", 0)).unwrap();
     let other = bench.reopened();
-    let again = other.write(&once, Watch::none()).unwrap();
+    let again = other.write(&once, CallHooks::none()).unwrap();
     assert!(again.replayed);
     assert_eq!(again.entry, first.entry);
     assert_eq!(again.documents[0].diff, first.documents[0].diff);
     assert_eq!(again.steps[0].section, first.steps[0].section);
     once.request = Some(("r1".to_owned(), "d2".to_owned()));
     assert_eq!(
-        bench.editor.write(&once, Watch::none()).unwrap_err(),
+        bench.editor.write(&once, CallHooks::none()).unwrap_err(),
         EditorError::RequestReused
     );
     assert_eq!(bench.text("a.md").matches("# New\n").count(), 1);
@@ -644,7 +644,7 @@ fn large_deletions_want_a_confirmation_only_where_a_limit_says_so() {
     let long = format!("# A\n\n{}\n\n# B\n", "x".repeat(100_000));
     let bench = Bench::new(&[("a.md", &long)]);
     let mut request = request(vec![delete("a.md", by_heading("A"))]);
-    bench.editor.write(&request, Watch::none()).unwrap();
+    bench.editor.write(&request, CallHooks::none()).unwrap();
     assert_eq!(bench.text("a.md"), "# B\n");
     bench.undo("a.md").unwrap();
 
@@ -654,12 +654,12 @@ fn large_deletions_want_a_confirmation_only_where_a_limit_says_so() {
     };
     let editor = open_within(bench.folder.path(), limits);
     assert!(matches!(
-        editor.write(&request, Watch::none()).unwrap_err(),
+        editor.write(&request, CallHooks::none()).unwrap_err(),
         EditorError::NotConfirmed { bytes: 100_005 }
     ));
     assert_eq!(bench.text("a.md"), long);
     request.confirmed = true;
-    editor.write(&request, Watch::none()).unwrap();
+    editor.write(&request, CallHooks::none()).unwrap();
     assert_eq!(bench.text("a.md"), "# B\n");
 }
 

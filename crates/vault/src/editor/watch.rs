@@ -6,14 +6,14 @@ use super::EditorError;
 
 /// What a call asks and tells while it runs.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct CallHooks<'a> {
     /// Whether the caller has given up.
     pub stop: &'a dyn Fn() -> bool,
     /// How many documents were looked at, and of how many when that is known.
     pub progress: &'a dyn Fn(u64, Option<u64>),
 }
 
-impl<'a> Watch<'a> {
+impl<'a> CallHooks<'a> {
     /// Nobody watches.
     #[must_use]
     pub fn none() -> Self {
@@ -42,8 +42,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl fmt::Debug for Watch<'_> {
+impl fmt::Debug for CallHooks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").finish_non_exhaustive()
+        f.debug_struct("CallHooks").finish_non_exhaustive()
     }
 }

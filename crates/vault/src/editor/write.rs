@@ -19,17 +19,17 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use self::{
-    commit::{Committed, Heading},
+    commit::{CommitHeader, CommitOutcome},
     operation::Operation,
     plan::{Plan, Plans},
     report::WriteReport,
     transaction::Transaction,
 };
 use super::{
-    EditorError, EditorLimits, Watch, draft::Draft, folder::DocumentFolder,
+    CallHooks, EditorError, EditorLimits, draft::Draft, folder::DocumentFolder,
     history::DocumentHistory, read::DocumentReader, store::JournalStore,
 };
-use crate::journal::{Kind, Request};
+use crate::journal::{EntryKind, Request};
 
 /// What a caller asks for.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl DocumentWriter {
     pub(super) fn write(
         &self,
         request: &WriteRequest,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         if request.operations.len() > self.limits.max_operations {
             return Err(EditorError::TooManyOperations {
@@ -107,7 +107,7 @@ impl DocumentWriter {
         &self,
         token: &str,
         confirmed: bool,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         let mut plan = self.plans().take(token).ok_or(EditorError::PlanUnknown)?;
         plan.request.dry_run = false;
@@ -127,7 +127,7 @@ impl DocumentWriter {
         &self,
         request: &WriteRequest,
         plan: Option<&Plan>,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         let mut extra = BTreeSet::new();
         let mut tries = 0;
@@ -164,12 +164,12 @@ impl DocumentWriter {
                 transaction.check_writable()?;
                 return self.dry_run(request, &transaction);
             }
-            let heading = Heading {
+            let heading = CommitHeader {
                 actor: request.actor.clone(),
                 operation: request.name.clone(),
                 reason: request.reason.clone(),
                 request: request.into(),
-                kind: Kind::Edit,
+                kind: EntryKind::Edit,
             };
             if let Some(report) = self.finish(&transaction, heading, watch)? {
                 return Ok(report);
@@ -182,8 +182,8 @@ impl DocumentWriter {
     fn finish(
         &self,
         transaction: &Transaction<'_>,
-        heading: Heading,
-        watch: Watch<'_>,
+        heading: CommitHeader,
+        watch: CallHooks<'_>,
     ) -> Result<Option<WriteReport>, EditorError> {
         let changed: Vec<&Draft> = transaction
             .drafts
@@ -195,8 +195,8 @@ impl DocumentWriter {
         }
         watch.check()?;
         match self.commit(&changed, transaction, heading, watch)? {
-            Committed::Changed => Ok(None),
-            Committed::Yes {
+            CommitOutcome::Changed => Ok(None),
+            CommitOutcome::Yes {
                 entry,
                 views,
                 ids,

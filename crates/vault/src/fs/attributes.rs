@@ -59,7 +59,7 @@ pub(super) fn copy(old: &File, new: &File) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-struct Kept {
+struct KeptOwnership {
     owner: bool,
     group: bool,
 }
@@ -67,11 +67,11 @@ struct Kept {
 /// Owner and group are kept where the system allows it. Where not, the file belongs to the user who edits it, as in any editor
 /// that saves by renaming: they could read and replace the note before.
 #[cfg(target_os = "linux")]
-fn copy_owner(metadata: &cap_std::fs::Metadata, new: &File) -> io::Result<Kept> {
+fn copy_owner(metadata: &cap_std::fs::Metadata, new: &File) -> io::Result<KeptOwnership> {
     use cap_std::fs::MetadataExt as _;
     use rustix::fs::{Gid, Uid, fchown};
     let own = new.metadata()?;
-    let mut kept = Kept {
+    let mut kept = KeptOwnership {
         owner: own.uid() == metadata.uid(),
         group: own.gid() == metadata.gid(),
     };
@@ -80,7 +80,7 @@ fn copy_owner(metadata: &cap_std::fs::Metadata, new: &File) -> io::Result<Kept> 
     }
     let (uid, gid) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
     if fchown(new, Some(uid), Some(gid)).is_ok() {
-        return Ok(Kept {
+        return Ok(KeptOwnership {
             owner: true,
             group: true,
         });

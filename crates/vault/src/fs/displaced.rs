@@ -9,8 +9,8 @@ use cap_std::fs::Dir;
 
 use super::{
     private::{PrivateFolder, flush_folder, make_folder, read_all},
-    replace::{Located, Swap, place_new},
-    temporary::{Part, StepName, Workplace},
+    replace::{LocatedNote, SwapOutcome, place_new},
+    temporary::{StepName, TemporaryFolder, TemporaryRole},
 };
 use crate::fault::step;
 
@@ -29,7 +29,7 @@ const MOST_NUMBERS: usize = 10_000;
 const MOST_NAMES: usize = 4_096;
 
 /// A file that is kept.
-struct Kept {
+struct DisplacedFile {
     time: i64,
     file: String,
     name: StepName,
@@ -39,18 +39,23 @@ struct Kept {
 impl PrivateFolder {
     /// Puts away the temporary files of a step that is over: new bytes that are in no document are removed, the file that
     /// was replaced is kept for a while, and what is neither is rescued. Answers how many were rescued.
-    pub(crate) fn settle(&self, name: &StepName, near: &[&Located], now: i64) -> io::Result<usize> {
+    pub(crate) fn settle(
+        &self,
+        name: &StepName,
+        near: &[&LocatedNote],
+        now: i64,
+    ) -> io::Result<usize> {
         let temporary = self.temporary()?;
-        let marker = name.file(Part::Marker);
+        let marker = name.file(TemporaryRole::Marker);
         let is_marked = temporary.symlink_metadata(&marker).is_ok();
-        let private = Workplace {
+        let private = TemporaryFolder {
             dir: temporary,
             is_beside: false,
         };
         let mut rescued = self.settle_at(&private, name, now)?;
         if is_marked {
             for note in near {
-                let beside = Workplace {
+                let beside = TemporaryFolder {
                     dir: note.folder.try_clone()?,
                     is_beside: true,
                 };
@@ -63,10 +68,18 @@ impl PrivateFolder {
         Ok(rescued)
     }
 
-    fn settle_at(&self, workplace: &Workplace, name: &StepName, now: i64) -> io::Result<usize> {
-        remove(&workplace.dir, &workplace.file(name, Part::Unfinished))?;
+    fn settle_at(
+        &self,
+        workplace: &TemporaryFolder,
+        name: &StepName,
+        now: i64,
+    ) -> io::Result<usize> {
+        remove(
+            &workplace.dir,
+            &workplace.file(name, TemporaryRole::Unfinished),
+        )?;
         let mut rescued = 0;
-        for part in [Part::New, Part::Old] {
+        for part in [TemporaryRole::New, TemporaryRole::Old] {
             let bytes = match workplace.read(name, part, self.limit) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -90,12 +103,18 @@ impl PrivateFolder {
     }
 
     /// Keeps a file that was replaced. One beside a note is removed: it would be in the way there.
-    fn keep(&self, workplace: &Workplace, name: &StepName, part: Part, now: i64) -> io::Result<()> {
+    fn keep(
+        &self,
+        workplace: &TemporaryFolder,
+        name: &StepName,
+        part: TemporaryRole,
+        now: i64,
+    ) -> io::Result<()> {
         let file = workplace.file(name, part);
         if workplace.is_beside {
             return remove(&workplace.dir, &file);
         }
-        let kept = format!("{}-{}", now.max(0), name.file(Part::New));
+        let kept = format!("{}-{}", now.max(0), name.file(TemporaryRole::New));
         step("keep_displaced", || {
             make_folder(&self.dir, DISPLACED)?;
             let folder = self.dir.open_dir_nofollow(DISPLACED)?;
@@ -106,9 +125,9 @@ impl PrivateFolder {
     /// Keeps a file for good that holds what another program wrote, under a name that no other file has.
     pub(super) fn rescue(
         &self,
-        workplace: &Workplace,
+        workplace: &TemporaryFolder,
         name: &StepName,
-        part: Part,
+        part: TemporaryRole,
     ) -> io::Result<()> {
         self.rescue_file(&workplace.dir, &workplace.file(name, part), name)
     }
@@ -127,7 +146,7 @@ impl PrivateFolder {
                     }
                     placed => placed,
                 };
-                if placed? == Swap::Done {
+                if placed? == SwapOutcome::Done {
                     return flush_folder(&self.dir);
                 }
             }
@@ -136,16 +155,18 @@ impl PrivateFolder {
     }
 
     /// Copies a file into the private folder from another file system.
-    fn copy_across(&self, folder: &Dir, file: &str, kept: &str) -> io::Result<Swap> {
+    fn copy_across(&self, folder: &Dir, file: &str, kept: &str) -> io::Result<SwapOutcome> {
         let bytes = read_all(folder, file, self.limit)?;
         let mut copy = match self.create(&self.dir, kept) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Swap::Changed),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(SwapOutcome::Changed);
+            }
             created => created?,
         };
         io::Write::write_all(&mut copy, &bytes)?;
         copy.sync_all()?;
         folder.remove_file(file)?;
-        Ok(Swap::Done)
+        Ok(SwapOutcome::Done)
     }
 
     /// Compares files again that were kept for long enough, or all of them, and removes those that nobody wrote to.
@@ -204,7 +225,7 @@ impl PrivateFolder {
 }
 
 /// The files that are kept in `folder`.
-fn list(folder: &Dir) -> io::Result<Vec<Kept>> {
+fn list(folder: &Dir) -> io::Result<Vec<DisplacedFile>> {
     let mut kept = Vec::new();
     for entry in folder.entries()?.take(MOST_NAMES) {
         let entry = entry?;
@@ -214,11 +235,12 @@ fn list(folder: &Dir) -> io::Result<Vec<Kept>> {
         let Some((time, rest)) = file.split_once('-') else {
             continue;
         };
-        let (Ok(time), Some((name, Part::New))) = (time.parse(), StepName::parse(rest)) else {
+        let (Ok(time), Some((name, TemporaryRole::New))) = (time.parse(), StepName::parse(rest))
+        else {
             continue;
         };
         match entry.metadata() {
-            Ok(metadata) => kept.push(Kept {
+            Ok(metadata) => kept.push(DisplacedFile {
                 time,
                 bytes: metadata.len(),
                 name,

@@ -66,13 +66,13 @@ impl NearestRoot {
             Err(error) => return Err(error),
         };
         let home = home.and_then(|home| home.canonicalize().ok());
-        Ok(decided(&own, home.as_deref(), &Folder::at))
+        Ok(decided(&own, home.as_deref(), &FolderFacts::at))
     }
 }
 
 /// What the rule goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Folder {
+struct FolderFacts {
     mark: Option<RootMark>,
     device: u64,
     owner: u32,
@@ -80,7 +80,7 @@ struct Folder {
     is_open: bool,
 }
 
-impl Folder {
+impl FolderFacts {
     fn at(folder: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(folder).ok()?;
         let (device, owner, is_open) = ownership(&metadata);
@@ -113,7 +113,11 @@ fn mark(folder: &Path) -> io::Result<Option<RootMark>> {
     Ok(None)
 }
 
-fn decided(own: &Path, home: Option<&Path>, look: &dyn Fn(&Path) -> Option<Folder>) -> NearestRoot {
+fn decided(
+    own: &Path,
+    home: Option<&Path>,
+    look: &dyn Fn(&Path) -> Option<FolderFacts>,
+) -> NearestRoot {
     let root = |folder: &Path, mark| NearestRoot {
         folder: folder.to_path_buf(),
         mark,

@@ -19,13 +19,13 @@ use super::{
     FileRefusal, ReadError, Root, attributes, is_private,
     private::{PrivateFolder, flush_folder, read_all},
     read_error,
-    temporary::{Part, StepName, Workplace},
+    temporary::{StepName, TemporaryFolder, TemporaryRole},
 };
 use crate::{NotePath, fault::step};
 
 /// Where a note really is, after links inside the root.
 #[derive(Debug)]
-pub(crate) struct Located {
+pub(crate) struct LocatedNote {
     pub(super) folder: Dir,
     name: PathBuf,
     path: NotePath,
@@ -35,7 +35,7 @@ pub(crate) struct Located {
 
 /// What became of a swap.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Swap {
+pub(crate) enum SwapOutcome {
     /// The new bytes are in place.
     Done,
     /// The note was not what it was expected to be, and is as it was.
@@ -44,12 +44,12 @@ pub(crate) enum Swap {
 
 /// What is at a path, behind links inside the root, and its path without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(crate) enum PathEntry {
     File(NotePath),
     Folder(NotePath),
 }
 
-impl Located {
+impl LocatedNote {
     /// The path of the file itself, below the root.
     pub(crate) fn path(&self) -> &NotePath {
         &self.path
@@ -119,7 +119,7 @@ impl Root {
     ///
     /// # Errors
     /// [`ReadError`] when a folder on the way does not exist or leads out.
-    pub(crate) fn locate(&self, note: &NotePath) -> Result<Located, ReadError> {
+    pub(crate) fn locate(&self, note: &NotePath) -> Result<LocatedNote, ReadError> {
         let dir = self.dir().map_err(|error| read_error(&error))?;
         let path = self.resolve(note)?;
         let folder = match path.folder() {
@@ -127,7 +127,7 @@ impl Root {
             None => dir,
         };
         let name = PathBuf::from(path.file_name());
-        Ok(Located {
+        Ok(LocatedNote {
             folder,
             name,
             path,
@@ -154,15 +154,15 @@ impl Root {
     }
 
     /// The file or folder that `path` leads to, if it is there.
-    pub(crate) fn find(&self, path: &NotePath) -> Option<Thing> {
-        let Located {
+    pub(crate) fn find(&self, path: &NotePath) -> Option<PathEntry> {
+        let LocatedNote {
             folder, name, path, ..
         } = self.locate(path).ok()?;
         let metadata = folder.symlink_metadata(name).ok()?;
         if metadata.is_file() {
-            Some(Thing::File(path))
+            Some(PathEntry::File(path))
         } else if metadata.is_dir() {
-            Some(Thing::Folder(path))
+            Some(PathEntry::Folder(path))
         } else {
             None
         }
@@ -246,14 +246,14 @@ impl PrivateFolder {
         &self,
         name: &StepName,
         bytes: &[u8],
-        like: &Located,
-        target: &Located,
+        like: &LocatedNote,
+        target: &LocatedNote,
     ) -> io::Result<()> {
         let workplace = self.workplace(target)?;
         if workplace.is_beside {
             step("mark_temporary", || self.mark(name, target))?;
         }
-        let unfinished = workplace.file(name, Part::Unfinished);
+        let unfinished = workplace.file(name, TemporaryRole::Unfinished);
         match workplace.dir.remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -274,16 +274,16 @@ impl PrivateFolder {
         }
         step("flush_temporary", || file.sync_all())?;
         step("name_temporary", || {
-            let finished = workplace.file(name, Part::New);
+            let finished = workplace.file(name, TemporaryRole::New);
             // One that is there is not ours: whatever is known of ours was put away before.
             if place_new(
                 &workplace.dir,
                 &unfinished,
                 &workplace.dir,
                 finished.as_ref(),
-            )? == Swap::Changed
+            )? == SwapOutcome::Changed
             {
-                self.rescue(&workplace, name, Part::New)?;
+                self.rescue(&workplace, name, TemporaryRole::New)?;
                 workplace
                     .dir
                     .rename(&unfinished, &workplace.dir, &finished)?;
@@ -296,64 +296,69 @@ impl PrivateFolder {
     pub(crate) fn swap_in(
         &self,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         old: Option<&[u8]>,
         new: &[u8],
-    ) -> io::Result<Swap> {
+    ) -> io::Result<SwapOutcome> {
         let workplace = self.workplace(note)?;
         let swapped = step("place", || match old {
             None => {
-                let file = workplace.file(name, Part::New);
+                let file = workplace.file(name, TemporaryRole::New);
                 place_new(&workplace.dir, &file, &note.folder, &note.name)
             }
             Some(old) => self.exchange(&workplace, name, note, old, new),
         })?;
-        if swapped == Swap::Done {
+        if swapped == SwapOutcome::Done {
             step("flush_folder", || flush_folder(&note.folder))?;
         }
         Ok(swapped)
     }
 
     /// Puts the old file back where it was, if it is away and nothing is there.
-    pub(crate) fn put_back(&self, name: &StepName, note: &Located) -> io::Result<Swap> {
-        let workplace = self.find(name, Part::Old, note)?;
-        let file = workplace.file(name, Part::Old);
+    pub(crate) fn put_back(&self, name: &StepName, note: &LocatedNote) -> io::Result<SwapOutcome> {
+        let workplace = self.find(name, TemporaryRole::Old, note)?;
+        let file = workplace.file(name, TemporaryRole::Old);
         let placed = step("put_back", || return_file(&workplace.dir, &file, note))?;
-        if placed == Swap::Done {
+        if placed == SwapOutcome::Done {
             step("flush_folder", || flush_folder(&note.folder))?;
         }
         Ok(placed)
     }
 
     /// Takes the note, which must hold `old`, out of its folder. It is kept as a temporary file.
-    pub(crate) fn take_out(&self, name: &StepName, note: &Located, old: &[u8]) -> io::Result<Swap> {
+    pub(crate) fn take_out(
+        &self,
+        name: &StepName,
+        note: &LocatedNote,
+        old: &[u8],
+    ) -> io::Result<SwapOutcome> {
         let workplace = self.workplace(note)?;
         if workplace.is_beside {
             step("mark_temporary", || self.mark(name, note))?;
         }
         step("take_out", || self.move_away(&workplace, name, note))?;
-        let file = workplace.file(name, Part::Old);
+        let file = workplace.file(name, TemporaryRole::Old);
         if !holds(&workplace.dir, file.as_ref(), old) {
             // It goes back. Where another file is by now, it is kept beside.
-            if place_new(&workplace.dir, &file, &note.folder, &note.name)? == Swap::Changed {
-                self.rescue(&workplace, name, Part::Old)?;
+            if place_new(&workplace.dir, &file, &note.folder, &note.name)? == SwapOutcome::Changed {
+                self.rescue(&workplace, name, TemporaryRole::Old)?;
             }
-            return Ok(Swap::Changed);
+            return Ok(SwapOutcome::Changed);
         }
         step("flush_folder", || flush_folder(&note.folder))?;
-        Ok(Swap::Done)
+        Ok(SwapOutcome::Done)
     }
 
     /// Undoes [`Self::swap_in`] of a new note, which must hold `new`.
     pub(crate) fn take_back(
         &self,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         new: &[u8],
-    ) -> io::Result<Swap> {
+    ) -> io::Result<SwapOutcome> {
         let workplace = self.workplace(note)?;
         let taken = self.take_new_away(&workplace, name, note, new)?;
-        if taken == Swap::Done {
+        if taken == SwapOutcome::Done {
             step("flush_folder", || flush_folder(&note.folder))?;
         }
         Ok(taken)
@@ -361,37 +366,38 @@ impl PrivateFolder {
 
     fn take_new_away(
         &self,
-        workplace: &Workplace,
+        workplace: &TemporaryFolder,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         new: &[u8],
-    ) -> io::Result<Swap> {
-        let file = workplace.file(name, Part::New);
+    ) -> io::Result<SwapOutcome> {
+        let file = workplace.file(name, TemporaryRole::New);
         step("take_back", || {
             note.folder.rename(&note.name, &workplace.dir, &file)
         })?;
         if holds(&workplace.dir, file.as_ref(), new) {
-            return Ok(Swap::Done);
+            return Ok(SwapOutcome::Done);
         }
-        if place_new(&workplace.dir, &file, &note.folder, &note.name)? == Swap::Changed {
-            self.rescue(workplace, name, Part::New)?;
+        if place_new(&workplace.dir, &file, &note.folder, &note.name)? == SwapOutcome::Changed {
+            self.rescue(workplace, name, TemporaryRole::New)?;
         }
-        Ok(Swap::Changed)
+        Ok(SwapOutcome::Changed)
     }
 
     /// Undoes [`Self::swap_in`] of a note that was replaced, if it holds `new` and the old file is there.
     pub(crate) fn swap_back(
         &self,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         old: &[u8],
         new: &[u8],
-    ) -> io::Result<Swap> {
+    ) -> io::Result<SwapOutcome> {
         let workplace = self.workplace(note)?;
-        if workplace.has(name, Part::Old) {
-            if note.holds(new) && self.take_new_away(&workplace, name, note, new)? == Swap::Changed
+        if workplace.has(name, TemporaryRole::Old) {
+            if note.holds(new)
+                && self.take_new_away(&workplace, name, note, new)? == SwapOutcome::Changed
             {
-                return Ok(Swap::Changed);
+                return Ok(SwapOutcome::Changed);
             }
             // Between the two there is no file, so nothing that could fail is done there.
             return self.put_back(name, note);
@@ -399,21 +405,23 @@ impl PrivateFolder {
         if note.holds(new) {
             self.swap_in(name, note, Some(new), old)
         } else {
-            Ok(Swap::Changed)
+            Ok(SwapOutcome::Changed)
         }
     }
 
     /// How far a step about `note` got.
-    pub(crate) fn stages(&self, name: &StepName, note: &Located) -> io::Result<Stages> {
-        let new = self.find(name, Part::New, note)?;
-        let new = match new.read(name, Part::New, self.limit) {
+    pub(crate) fn stages(&self, name: &StepName, note: &LocatedNote) -> io::Result<ReplaceStages> {
+        let new = self.find(name, TemporaryRole::New, note)?;
+        let new = match new.read(name, TemporaryRole::New, self.limit) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             bytes => Some(bytes?),
         };
-        Ok(Stages {
+        Ok(ReplaceStages {
             has_new: new.as_ref().is_some_and(|bytes| name.is_after(bytes)),
             has_exchanged: new.is_some_and(|bytes| !name.is_after(&bytes)),
-            has_old: self.find(name, Part::Old, note)?.has(name, Part::Old),
+            has_old: self
+                .find(name, TemporaryRole::Old, note)?
+                .has(name, TemporaryRole::Old),
             is_absent: !note.is_there(),
         })
     }
@@ -421,15 +429,15 @@ impl PrivateFolder {
     /// Lets old and new change places, and looks at the old.
     fn exchange(
         &self,
-        workplace: &Workplace,
+        workplace: &TemporaryFolder,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         old: &[u8],
         new: &[u8],
-    ) -> io::Result<Swap> {
+    ) -> io::Result<SwapOutcome> {
         // Nearly always this is noticed before anybody can see the new bytes.
         if !note.holds(old) {
-            return Ok(Swap::Changed);
+            return Ok(SwapOutcome::Changed);
         }
         match self.exchanged(workplace, name, note, old, new)? {
             Some(swapped) => Ok(swapped),
@@ -441,14 +449,14 @@ impl PrivateFolder {
     #[cfg(target_os = "linux")]
     fn exchanged(
         &self,
-        workplace: &Workplace,
+        workplace: &TemporaryFolder,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         old: &[u8],
         new: &[u8],
-    ) -> io::Result<Option<Swap>> {
+    ) -> io::Result<Option<SwapOutcome>> {
         use rustix::fs::RenameFlags;
-        let file = workplace.file(name, Part::New);
+        let file = workplace.file(name, TemporaryRole::New);
         let exchange = || {
             step("exchange", || {
                 rename_with(
@@ -465,32 +473,32 @@ impl PrivateFolder {
             Err(error) if is_unsupported(&error) => return Ok(None),
             // The note was removed or moved away.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Some(Swap::Changed));
+                return Ok(Some(SwapOutcome::Changed));
             }
             exchanged => exchanged?,
         }
         if away_holds(old) {
-            return Ok(Some(Swap::Done));
+            return Ok(Some(SwapOutcome::Done));
         }
         exchange()?;
         if !away_holds(new) {
             // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they overwrote is
             // kept.
             exchange()?;
-            self.rescue(workplace, name, Part::New)?;
+            self.rescue(workplace, name, TemporaryRole::New)?;
         }
-        Ok(Some(Swap::Changed))
+        Ok(Some(SwapOutcome::Changed))
     }
 
     #[cfg(not(target_os = "linux"))]
     fn exchanged(
         &self,
-        _: &Workplace,
+        _: &TemporaryFolder,
         _: &StepName,
-        _: &Located,
+        _: &LocatedNote,
         _: &[u8],
         _: &[u8],
-    ) -> io::Result<Option<Swap>> {
+    ) -> io::Result<Option<SwapOutcome>> {
         Ok(None)
     }
 
@@ -498,64 +506,71 @@ impl PrivateFolder {
     /// where nothing is.
     fn moved_and_placed(
         &self,
-        workplace: &Workplace,
+        workplace: &TemporaryFolder,
         name: &StepName,
-        note: &Located,
+        note: &LocatedNote,
         old: &[u8],
         new: &[u8],
-    ) -> io::Result<Swap> {
+    ) -> io::Result<SwapOutcome> {
         let (fresh, away) = (
-            workplace.file(name, Part::New),
-            workplace.file(name, Part::Old),
+            workplace.file(name, TemporaryRole::New),
+            workplace.file(name, TemporaryRole::Old),
         );
         match step("move_away", || self.move_away(workplace, name, note)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Changed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(SwapOutcome::Changed);
+            }
             moved => moved?,
         }
         let to_note = |file: &str| place_new(&workplace.dir, file, &note.folder, &note.name);
         let placed = step("place_after", || to_note(&fresh));
         let is_old = holds(&workplace.dir, away.as_ref(), old);
         match placed {
-            Ok(Swap::Done) if is_old => return Ok(Swap::Done),
-            Ok(Swap::Done) => {
+            Ok(SwapOutcome::Done) if is_old => return Ok(SwapOutcome::Done),
+            Ok(SwapOutcome::Done) => {
                 // Somebody wrote it at the last moment. Theirs goes back, unless there is something newer by now.
                 note.folder.rename(&note.name, &workplace.dir, &fresh)?;
                 if !holds(&workplace.dir, fresh.as_ref(), new) {
-                    if to_note(&fresh)? == Swap::Changed {
-                        self.rescue(workplace, name, Part::New)?;
+                    if to_note(&fresh)? == SwapOutcome::Changed {
+                        self.rescue(workplace, name, TemporaryRole::New)?;
                     }
-                    self.rescue(workplace, name, Part::Old)?;
-                    return Ok(Swap::Changed);
+                    self.rescue(workplace, name, TemporaryRole::Old)?;
+                    return Ok(SwapOutcome::Changed);
                 }
             }
             // Somebody has made a file there. It stays.
-            Ok(Swap::Changed) if is_old => return Ok(Swap::Changed),
-            Ok(Swap::Changed) => {}
+            Ok(SwapOutcome::Changed) if is_old => return Ok(SwapOutcome::Changed),
+            Ok(SwapOutcome::Changed) => {}
             Err(error) => {
                 step("put_back", || return_file(&workplace.dir, &away, note))?;
                 return Err(error);
             }
         }
-        if to_note(&away)? == Swap::Changed {
-            self.rescue(workplace, name, Part::Old)?;
+        if to_note(&away)? == SwapOutcome::Changed {
+            self.rescue(workplace, name, TemporaryRole::Old)?;
         }
-        Ok(Swap::Changed)
+        Ok(SwapOutcome::Changed)
     }
 
     /// Moves the note to the temporary file for the old one.
-    fn move_away(&self, workplace: &Workplace, name: &StepName, note: &Located) -> io::Result<()> {
-        if workplace.has(name, Part::Old) {
+    fn move_away(
+        &self,
+        workplace: &TemporaryFolder,
+        name: &StepName,
+        note: &LocatedNote,
+    ) -> io::Result<()> {
+        if workplace.has(name, TemporaryRole::Old) {
             // Whatever is known of ours was put away before.
-            self.rescue(workplace, name, Part::Old)?;
+            self.rescue(workplace, name, TemporaryRole::Old)?;
         }
-        let away = workplace.file(name, Part::Old);
+        let away = workplace.file(name, TemporaryRole::Old);
         note.folder.rename(&note.name, &workplace.dir, &away)
     }
 }
 
 /// How far a step got, as its temporary files show.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stages {
+pub(crate) struct ReplaceStages {
     /// The new file waits for being put in place.
     pub(crate) has_new: bool,
     /// The new file has changed places with another.
@@ -567,19 +582,19 @@ pub(crate) struct Stages {
 }
 
 /// Moves the old file back to where it was, if nothing is there.
-fn return_file(from: &Dir, file: &str, note: &Located) -> io::Result<Swap> {
+fn return_file(from: &Dir, file: &str, note: &LocatedNote) -> io::Result<SwapOutcome> {
     match place_new(from, file, &note.folder, &note.name) {
         // There has to be a file, even if it were to go over one that somebody made just now.
         Err(error) if error.kind() != io::ErrorKind::NotFound && !note.is_there() => {
             from.rename(file, &note.folder, &note.name)?;
-            Ok(Swap::Done)
+            Ok(SwapOutcome::Done)
         }
         placed => placed,
     }
 }
 
 /// Moves a file to where no file is.
-pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Result<Swap> {
+pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Result<SwapOutcome> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::RenameFlags;
@@ -588,22 +603,24 @@ pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Re
         });
         match renamed {
             Err(error) if is_unsupported(&error) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Swap::Changed),
-            result => return result.map(|()| Swap::Done),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(SwapOutcome::Changed);
+            }
+            result => return result.map(|()| SwapOutcome::Done),
         }
     }
     match from.hard_link(file, to, name) {
         Ok(()) => {
             from.remove_file(file)?;
-            Ok(Swap::Done)
+            Ok(SwapOutcome::Done)
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Swap::Changed),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(SwapOutcome::Changed),
         // A file system that knows neither. Nothing better is left than to look first.
         Err(error) if has_no_links(&error) => match to.symlink_metadata(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                from.rename(file, to, name).map(|()| Swap::Done)
+                from.rename(file, to, name).map(|()| SwapOutcome::Done)
             }
-            found => found.map(|_| Swap::Changed),
+            found => found.map(|_| SwapOutcome::Changed),
         },
         Err(error) => Err(error),
     }

@@ -11,7 +11,7 @@ use sectile_markdown::Digest;
 
 use super::{
     private::{PrivateFolder, read_all},
-    replace::Located,
+    replace::LocatedNote,
 };
 use crate::fault::step;
 
@@ -26,7 +26,7 @@ pub(crate) struct StepName {
 
 /// What a temporary file is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TemporaryRole {
     /// New bytes that are just being written. Nobody else knows the file.
     Unfinished,
     /// The new file. Once it has changed places with the old one, the old one.
@@ -37,11 +37,11 @@ pub(crate) enum Part {
     Marker,
 }
 
-const PARTS: [(Part, &str); 4] = [
-    (Part::Unfinished, "-part"),
-    (Part::Old, "-old"),
-    (Part::Marker, "-beside"),
-    (Part::New, ""),
+const PARTS: [(TemporaryRole, &str); 4] = [
+    (TemporaryRole::Unfinished, "-part"),
+    (TemporaryRole::Old, "-old"),
+    (TemporaryRole::Marker, "-beside"),
+    (TemporaryRole::New, ""),
 ];
 
 /// This many digits of a digest tell texts apart.
@@ -70,7 +70,7 @@ impl StepName {
     }
 
     /// The names that `file` is one of, and which.
-    pub(crate) fn parse(file: &str) -> Option<(Self, Part)> {
+    pub(crate) fn parse(file: &str) -> Option<(Self, TemporaryRole)> {
         let (part, stem) = PARTS
             .iter()
             .find_map(|(part, ending)| Some((*part, file.strip_suffix(ending)?)))?;
@@ -103,7 +103,7 @@ impl StepName {
         format!("{}-{}", self.entry, self.at)
     }
 
-    pub(super) fn file(&self, part: Part) -> String {
+    pub(super) fn file(&self, part: TemporaryRole) -> String {
         let ending = PARTS.iter().find(|(one, _)| *one == part);
         let ending = ending.map_or("", |(_, ending)| *ending);
         let Self {
@@ -136,14 +136,14 @@ pub(super) fn is_beside(name: &str) -> bool {
 
 /// Where the temporary files for a note are.
 #[derive(Debug)]
-pub(super) struct Workplace {
+pub(super) struct TemporaryFolder {
     pub(super) dir: Dir,
     pub(super) is_beside: bool,
 }
 
-impl Workplace {
+impl TemporaryFolder {
     /// What a file is called there.
-    pub(super) fn file(&self, name: &StepName, part: Part) -> String {
+    pub(super) fn file(&self, name: &StepName, part: TemporaryRole) -> String {
         let file = name.file(part);
         if self.is_beside {
             format!("{BESIDE_PREFIX}{file}{BESIDE_SUFFIX}")
@@ -152,18 +152,23 @@ impl Workplace {
         }
     }
 
-    pub(super) fn has(&self, name: &StepName, part: Part) -> bool {
+    pub(super) fn has(&self, name: &StepName, part: TemporaryRole) -> bool {
         self.dir.symlink_metadata(self.file(name, part)).is_ok()
     }
 
-    pub(super) fn read(&self, name: &StepName, part: Part, limit: u64) -> io::Result<Vec<u8>> {
+    pub(super) fn read(
+        &self,
+        name: &StepName,
+        part: TemporaryRole,
+        limit: u64,
+    ) -> io::Result<Vec<u8>> {
         read_all(&self.dir, &self.file(name, part), limit)
     }
 }
 
 impl PrivateFolder {
     /// Where the temporary files for `note` are.
-    pub(super) fn workplace(&self, note: &Located) -> io::Result<Workplace> {
+    pub(super) fn workplace(&self, note: &LocatedNote) -> io::Result<TemporaryFolder> {
         let dir = self.temporary()?;
         let is_beside = match note.is_apart.get() {
             Some(known) => *known,
@@ -177,12 +182,12 @@ impl PrivateFolder {
             }
         };
         Ok(if is_beside {
-            Workplace {
+            TemporaryFolder {
                 dir: note.folder.try_clone()?,
                 is_beside,
             }
         } else {
-            Workplace { dir, is_beside }
+            TemporaryFolder { dir, is_beside }
         })
     }
 
@@ -190,24 +195,24 @@ impl PrivateFolder {
     pub(super) fn find(
         &self,
         name: &StepName,
-        part: Part,
-        note: &Located,
-    ) -> io::Result<Workplace> {
-        let private = Workplace {
+        part: TemporaryRole,
+        note: &LocatedNote,
+    ) -> io::Result<TemporaryFolder> {
+        let private = TemporaryFolder {
             dir: self.temporary()?,
             is_beside: false,
         };
-        if private.has(name, part) || !private.has(name, Part::Marker) {
+        if private.has(name, part) || !private.has(name, TemporaryRole::Marker) {
             return Ok(private);
         }
-        Ok(Workplace {
+        Ok(TemporaryFolder {
             dir: note.folder.try_clone()?,
             is_beside: true,
         })
     }
 
     /// Writes down that temporary files of a step are beside `note`, so that they are found after a crash.
-    pub(super) fn mark(&self, name: &StepName, note: &Located) -> io::Result<()> {
+    pub(super) fn mark(&self, name: &StepName, note: &LocatedNote) -> io::Result<()> {
         let path = note.path().as_str();
         let mut paths = self.marked_notes(name);
         if paths.iter().any(|known| known == path) {
@@ -215,7 +220,7 @@ impl PrivateFolder {
         }
         paths.push(path.to_owned());
         let folder = self.temporary()?;
-        let marker = name.file(Part::Marker);
+        let marker = name.file(TemporaryRole::Marker);
         match folder.remove_file(&marker) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -229,7 +234,7 @@ impl PrivateFolder {
         const LONGEST_MARK: u64 = 64 << 10;
         let read = self
             .temporary()
-            .and_then(|folder| read_all(&folder, &name.file(Part::Marker), LONGEST_MARK));
+            .and_then(|folder| read_all(&folder, &name.file(TemporaryRole::Marker), LONGEST_MARK));
         let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let paths = text.iter().flat_map(|text| text.split(MARK_SEPARATOR));
         paths.map(str::to_owned).collect()

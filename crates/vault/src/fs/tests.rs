@@ -181,23 +181,29 @@ fn a_place_is_looked_at_through_links() {
     fs::write(at("back\\slash.md"), "").unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(at("socket.md")).unwrap();
     for path in ["inbox/one.md", "link", "inbox/../inbox/./one.md"] {
-        let Ok(Place::File(root, note)) = Place::at(&at(path)) else {
+        let Ok(PathTarget::File(root, note)) = PathTarget::at(&at(path)) else {
             panic!("{path} is a file");
         };
         assert_eq!(note.as_str(), "one.md");
         assert_eq!(root.location(), at("inbox").canonicalize().unwrap());
         assert_eq!(root.read(&note, 100).unwrap(), b"# One\n");
     }
-    assert!(matches!(Place::at(&fixture.vault), Ok(Place::Folder(_))));
+    assert!(matches!(
+        PathTarget::at(&fixture.vault),
+        Ok(PathTarget::Folder(_))
+    ));
     for path in ["socket.md", "back\\slash.md"] {
-        assert!(matches!(Place::at(&at(path)), Ok(Place::Other)), "{path}");
+        assert!(
+            matches!(PathTarget::at(&at(path)), Ok(PathTarget::Other)),
+            "{path}"
+        );
     }
     for path in ["missing.md", "", "loop", "inbox/one.md/x", "a\0b"] {
-        let found = Place::at(Path::new(path));
+        let found = PathTarget::at(Path::new(path));
         assert!(found.is_err(), "{path:?}: {found:?}");
     }
     assert_eq!(
-        Place::at(&at("missing.md")).err(),
+        PathTarget::at(&at("missing.md")).err(),
         Some(RootError::NotFound)
     );
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use cap_std::fs::File;
 use sectile_markdown::Digest;
 
-use super::{Header, JournalKey, Origin, Record};
+use super::{Header, JournalKey, LineOrigin, Record};
 use crate::{fault::step, fs::PrivateFolder};
 
 /// The history.
@@ -23,7 +23,7 @@ const CHECKSUM_DIGITS: usize = 16;
 pub(crate) struct Line {
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    pub(crate) origin: Origin,
+    pub(crate) origin: LineOrigin,
     pub(crate) record: Record,
 }
 
@@ -62,15 +62,15 @@ pub(crate) struct Journal {
 const LAST_BYTES: usize = 96;
 
 /// What a look at the journal found.
-pub(crate) enum News {
+pub(crate) enum JournalUpdate {
     /// These lines are new.
-    More(Read),
+    More(JournalBatch),
     /// It is another journal than before; these are all its lines.
-    Anew(Read),
+    Anew(JournalBatch),
 }
 
 #[derive(Default)]
-pub(crate) struct Read {
+pub(crate) struct JournalBatch {
     pub(crate) lines: Vec<Line>,
     pub(crate) damage: Vec<Damage>,
     /// Bytes that were read as complete lines.
@@ -107,14 +107,14 @@ impl Journal {
     }
 
     /// Reads what was appended since the last look.
-    pub(crate) fn news(&mut self, folder: &PrivateFolder) -> Result<News, JournalError> {
+    pub(crate) fn news(&mut self, folder: &PrivateFolder) -> Result<JournalUpdate, JournalError> {
         let Some(mut file) = folder.open_for_reading(self.name)? else {
             let anew = self.end > 0;
             self.forget();
             return Ok(if anew {
-                News::Anew(Read::default())
+                JournalUpdate::Anew(JournalBatch::default())
             } else {
-                News::More(Read::default())
+                JournalUpdate::More(JournalBatch::default())
             });
         };
         let mut bytes = Vec::new();
@@ -122,7 +122,7 @@ impl Journal {
             file.read_to_end(&mut bytes)?;
             let read = read_lines(&bytes, self.end, &self.key);
             self.advance(&bytes[..to_index(read.complete)]);
-            return Ok(News::More(read));
+            return Ok(JournalUpdate::More(read));
         }
         file.seek(SeekFrom::Start(0))?;
         file.read_to_end(&mut bytes)?;
@@ -144,7 +144,7 @@ impl Journal {
         self.forget();
         self.header = header;
         self.advance(&bytes[..to_index(read.complete)]);
-        Ok(News::Anew(read))
+        Ok(JournalUpdate::Anew(read))
     }
 
     /// Whether `file` starts with all that was read before. It is left at the end of that.
@@ -187,11 +187,11 @@ impl Journal {
         let mut bytes = Vec::new();
         let mut lines = Vec::with_capacity(records.len());
         for record in records {
-            let written = line(record, Origin::Own, &self.key)?;
+            let written = line(record, LineOrigin::Own, &self.key)?;
             lines.push(Line {
                 offset: self.end + bytes.len() as u64,
                 len: written.len(),
-                origin: Origin::Own,
+                origin: LineOrigin::Own,
                 record: record.clone(),
             });
             bytes.extend_from_slice(&written);
@@ -232,7 +232,7 @@ impl Journal {
         &mut self,
         folder: &PrivateFolder,
         header: Header,
-        records: Vec<(Origin, Record)>,
+        records: Vec<(LineOrigin, Record)>,
     ) -> Result<Vec<Line>, JournalError> {
         let mut body = Vec::new();
         for (origin, record) in records {
@@ -242,7 +242,7 @@ impl Journal {
             rewritten_bytes: body.len() as u64,
             ..header
         });
-        let mut bytes = line(&header, Origin::Own, &self.key)?;
+        let mut bytes = line(&header, LineOrigin::Own, &self.key)?;
         bytes.append(&mut body);
         let unfinished = format!("{}{UNFINISHED}", self.name);
         let file = step("write_new_journal", || {
@@ -255,7 +255,7 @@ impl Journal {
         step("flush_private_folder", || folder.flush())?;
         self.forget();
         match self.news(folder)? {
-            News::More(read) | News::Anew(read) => Ok(read.lines),
+            JournalUpdate::More(read) | JournalUpdate::Anew(read) => Ok(read.lines),
         }
     }
 
@@ -294,11 +294,11 @@ fn to_index(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
 
-fn line(record: &Record, origin: Origin, key: &JournalKey) -> io::Result<Vec<u8>> {
+fn line(record: &Record, origin: LineOrigin, key: &JournalKey) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
     let json = match origin {
-        Origin::Own => key.sealed(json),
-        Origin::Foreign => json,
+        LineOrigin::Own => key.sealed(json),
+        LineOrigin::Foreign => json,
     };
     let mut line = checksum(&json).into_bytes();
     line.push(b' ');
@@ -313,7 +313,7 @@ fn checksum(json: &[u8]) -> String {
     digits
 }
 
-fn parse(line: &[u8], key: &JournalKey) -> Option<(Record, Origin)> {
+fn parse(line: &[u8], key: &JournalKey) -> Option<(Record, LineOrigin)> {
     let (sum, rest) = line.split_at_checked(CHECKSUM_DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
     if checksum(json).as_bytes() != sum {
@@ -324,8 +324,8 @@ fn parse(line: &[u8], key: &JournalKey) -> Option<(Record, Origin)> {
 }
 
 /// The complete lines of `bytes`, which stand at `offset` of the journal.
-pub(crate) fn read_lines(bytes: &[u8], offset: u64, key: &JournalKey) -> Read {
-    let mut read = Read::default();
+pub(crate) fn read_lines(bytes: &[u8], offset: u64, key: &JournalKey) -> JournalBatch {
+    let mut read = JournalBatch::default();
     let mut at = 0;
     while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
         let len = length + 1;

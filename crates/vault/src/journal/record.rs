@@ -16,7 +16,7 @@ pub(crate) enum Record {
     /// The first line.
     Header(Header),
     /// A document whose sections have ids from now on.
-    Adopt(Adopt),
+    Adopt(Adoption),
     /// What a document was when older entries were dropped.
     Checkpoint(Box<Checkpoint>),
     /// A change that is about to be made.
@@ -99,7 +99,7 @@ impl Default for Header {
 
 /// A document that is about to be edited for the first time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Adopt {
+pub(crate) struct Adoption {
     pub(crate) document: u64,
     pub(crate) path: String,
     pub(crate) hash: String,
@@ -255,7 +255,7 @@ pub(crate) struct Entry {
     pub(crate) reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<Request>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -270,7 +270,7 @@ pub(crate) struct Request {
 /// What kind of entry it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     /// A change of ours.
     Edit,
     /// It takes back the entry with this number.

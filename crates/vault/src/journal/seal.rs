@@ -15,7 +15,7 @@ pub struct JournalKey(Hmac<Sha256>);
 
 /// Who wrote a line of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum LineOrigin {
     /// It carries the seal of this user.
     Own,
     /// It came with the folder. It may name sections and be shown, and it never causes a write.
@@ -61,11 +61,11 @@ impl JournalKey {
     }
 
     /// Who wrote `json`.
-    pub(super) fn origin(&self, json: &[u8]) -> Origin {
+    pub(super) fn origin(&self, json: &[u8]) -> LineOrigin {
         if self.has_seal(json).unwrap_or_default() {
-            Origin::Own
+            LineOrigin::Own
         } else {
-            Origin::Foreign
+            LineOrigin::Foreign
         }
     }
 
@@ -96,15 +96,22 @@ mod tests {
         let sealed = key.sealed(br#"{"record":"commit","entry":1}"#.to_vec());
         assert!(sealed.starts_with(br#"{"record":"commit","entry":1,"seal":""#));
         assert!(serde_json::from_slice::<serde_json::Value>(&sealed).is_ok());
-        assert_eq!(key.origin(&sealed), Origin::Own);
-        assert_eq!(JournalKey::new(&[8; 32]).origin(&sealed), Origin::Foreign);
+        assert_eq!(key.origin(&sealed), LineOrigin::Own);
+        assert_eq!(
+            JournalKey::new(&[8; 32]).origin(&sealed),
+            LineOrigin::Foreign
+        );
         for at in 0..sealed.len() {
             let mut other = sealed.clone();
             other[at] ^= 1;
-            assert_eq!(key.origin(&other), Origin::Foreign, "byte {at}");
+            assert_eq!(key.origin(&other), LineOrigin::Foreign, "byte {at}");
         }
         for end in 0..sealed.len() {
-            assert_eq!(key.origin(&sealed[..end]), Origin::Foreign, "cut at {end}");
+            assert_eq!(
+                key.origin(&sealed[..end]),
+                LineOrigin::Foreign,
+                "cut at {end}"
+            );
         }
     }
 

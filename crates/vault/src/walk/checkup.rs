@@ -5,7 +5,7 @@ use std::{io, rc::Rc};
 use cap_fs_ext::OpenOptionsSyncExt as _;
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::{Folder, Rules, Walk, WalkError, is_left_out, joined};
+use super::{PendingFolder, Rules, Walk, WalkError, is_left_out, joined};
 use crate::{
     NotePath, Root,
     editor::is_markdown,
@@ -28,8 +28,8 @@ pub struct Checkup {
 }
 
 /// A folder that is still to be looked at.
-struct Next {
-    folder: Folder,
+struct PendingCheck {
+    folder: PendingFolder,
     /// Whether documents in it count.
     counts: bool,
 }
@@ -47,8 +47,8 @@ impl Root {
             histories_above: self.histories_above(),
             ..Checkup::default()
         };
-        let mut folders = vec![Next {
-            folder: Folder {
+        let mut folders = vec![PendingCheck {
+            folder: PendingFolder {
                 path: String::new(),
                 rules: None,
             },
@@ -102,7 +102,7 @@ impl Root {
     }
 }
 
-impl Next {
+impl PendingCheck {
     fn look(
         &self,
         dir: &Dir,
@@ -143,7 +143,7 @@ impl Next {
                 }
             } else if kind.is_dir() && !name.starts_with('.') {
                 folders.push(Self {
-                    folder: Folder {
+                    folder: PendingFolder {
                         path,
                         rules: rules.as_ref().map(Rc::clone),
                     },

@@ -4,7 +4,7 @@ use std::{io, rc::Rc};
 
 use cap_std::fs::{Dir, DirEntry, Metadata};
 
-use super::{Files, Folder, Rules, Walk, WalkError, is_left_out, joined};
+use super::{Files, PendingFolder, Rules, Walk, WalkError, is_left_out, joined};
 use crate::{
     NotePath, Root,
     editor::is_markdown,
@@ -28,12 +28,12 @@ pub struct FileStamp {
 /// Which files of a folder are asked for, and those that were found.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    wanted: Wanted,
+    wanted: ListingScope,
     files: Vec<(NotePath, FileStamp)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ListingScope {
     Documents,
     EveryFile,
 }
@@ -53,7 +53,7 @@ impl Root {
         if folder.contains('/') {
             return Err(WalkError::Unreadable(io::ErrorKind::NotFound));
         }
-        self.listed(folder, walk, stop, Wanted::Documents)
+        self.listed(folder, walk, stop, ListingScope::Documents)
     }
 
     /// Like [`Self::list`], for the root itself: every document that [`Root::walk`] comes to, with its stamp.
@@ -66,7 +66,7 @@ impl Root {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
         let root = self.dir().map_err(unreadable)?;
-        list_below(&root, &top(), walk, stop, Wanted::Documents)
+        list_below(&root, &top(), walk, stop, ListingScope::Documents)
     }
 
     /// The Markdown documents that lie directly in the root, with stamps, sorted. Folders are not looked into.
@@ -82,7 +82,7 @@ impl Root {
             return Err(WalkError::Stopped);
         }
         let dir = self.dir().map_err(unreadable)?;
-        let mut found = Files::listing(Wanted::Documents);
+        let mut found = Files::listing(ListingScope::Documents);
         let mut below = Vec::new();
         top()
             .read(&dir, walk, &mut found, &mut below)
@@ -136,7 +136,7 @@ impl Root {
         walk: &Walk,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
-        self.listed(folder, walk, stop, Wanted::EveryFile)
+        self.listed(folder, walk, stop, ListingScope::EveryFile)
     }
 
     /// The folders directly below the root, sorted: those that are not hidden, excluded, ignored or links, and whose name
@@ -215,7 +215,7 @@ impl Root {
                     // It is gone, a link, or a file.
                     Err(_) => return Ok(false),
                 };
-                folder = Folder { path, rules };
+                folder = PendingFolder { path, rules };
             }
         }
         Ok(true)
@@ -248,7 +248,7 @@ impl Root {
                     // It is a link, or a file.
                     Some(Err(_)) => return Ok(false),
                 };
-                folder = Folder { path, rules };
+                folder = PendingFolder { path, rules };
             }
         }
         Ok(is_markdown(file) && walk.includes(file.as_str()))
@@ -259,7 +259,7 @@ impl Root {
         folder: &str,
         walk: &Walk,
         stop: &dyn Fn() -> bool,
-        wanted: Wanted,
+        wanted: ListingScope,
     ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
         let absent = || WalkError::Unreadable(io::ErrorKind::NotFound);
         let path = NotePath::parse_vault(folder).map_err(|_| absent())?;
@@ -269,7 +269,7 @@ impl Root {
         let root = self.dir().map_err(unreadable)?;
         let rules = rules_above(&root, &path, walk)?.ok_or_else(absent)?;
         let base = open_folder(&root, folder).map_err(unreadable)?;
-        let folder = Folder {
+        let folder = PendingFolder {
             path: folder.to_owned(),
             rules,
         };
@@ -283,10 +283,10 @@ impl Root {
 /// The files below `folder`, which is open as `base`: paths from the root, and stamps, sorted.
 fn list_below(
     base: &Dir,
-    folder: &Folder,
+    folder: &PendingFolder,
     walk: &Walk,
     stop: &dyn Fn() -> bool,
-    wanted: Wanted,
+    wanted: ListingScope,
 ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
     let mut found = Files::listing(wanted);
     let mut folders = vec![folder.clone()];
@@ -314,7 +314,7 @@ fn list_below(
 
 impl Files {
     /// Where files are put with their stamps, instead of documents and others.
-    fn listing(wanted: Wanted) -> Self {
+    fn listing(wanted: ListingScope) -> Self {
         Self {
             listing: Some(Listing {
                 wanted,
@@ -334,8 +334,8 @@ impl Files {
 impl Listing {
     pub(super) fn take(&mut self, file: NotePath, entry: &DirEntry, walk: &Walk) {
         let is_wanted = match self.wanted {
-            Wanted::Documents => is_markdown(&file) && walk.includes(file.as_str()),
-            Wanted::EveryFile => true,
+            ListingScope::Documents => is_markdown(&file) && walk.includes(file.as_str()),
+            ListingScope::EveryFile => true,
         };
         if !is_wanted {
             return;
@@ -349,8 +349,8 @@ impl Listing {
     }
 }
 
-fn top() -> Folder {
-    Folder {
+fn top() -> PendingFolder {
+    PendingFolder {
         path: String::new(),
         rules: None,
     }
@@ -375,7 +375,7 @@ fn rules_above(
         if segments.peek().is_some() {
             opened = Some(open_folder(dir, segment).map_err(unreadable)?);
         }
-        folder = Folder { path, rules };
+        folder = PendingFolder { path, rules };
     }
     Ok(Some(folder.rules))
 }

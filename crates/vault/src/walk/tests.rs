@@ -166,11 +166,11 @@ fn a_survey_says_what_was_passed_over() {
     assert_eq!(
         passed_over,
         [
-            ("a/back\\slash.md", PassedOver::OddName),
-            ("a/loop", PassedOver::LinkToFolder),
-            ("self.md", PassedOver::Link),
-            ("socket.md", PassedOver::NotAFile),
-            ("\u{fffd}.md", PassedOver::OddName),
+            ("a/back\\slash.md", ExclusionReason::OddName),
+            ("a/loop", ExclusionReason::LinkToFolder),
+            ("self.md", ExclusionReason::Link),
+            ("socket.md", ExclusionReason::NotAFile),
+            ("\u{fffd}.md", ExclusionReason::OddName),
         ]
     );
 }
@@ -201,11 +201,11 @@ fn a_survey_says_what_is_hidden_or_ignored() {
     assert_eq!(
         left_out,
         [
-            (".drafts/", LeftOut::Hidden),
-            ("a/.hidden.md", LeftOut::Hidden),
-            ("a/build/", LeftOut::Ignored),
-            ("ignored.md", LeftOut::Ignored),
-            ("not-wanted.md", LeftOut::Ignored),
+            (".drafts/", LeftOutReason::Hidden),
+            ("a/.hidden.md", LeftOutReason::Hidden),
+            ("a/build/", LeftOutReason::Ignored),
+            ("ignored.md", LeftOutReason::Ignored),
+            ("not-wanted.md", LeftOutReason::Ignored),
         ]
     );
     assert_eq!(survey.passed_over, []);

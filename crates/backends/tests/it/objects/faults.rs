@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sectile_backends::{Objects, S3Credentials};
+use sectile_backends::{ObjectStorage, S3Credentials};
 use sectile_library::{ArtifactStorage as _, NotebookStorage, StorageError};
 use sectile_test_servers::Fault;
 
@@ -25,7 +25,7 @@ fn credentials(access_key: &str, secret: &str) -> Option<S3Credentials> {
 }
 
 /// Makes every call that sends requests, and returns their messages.
-fn complaints(server: &Server, storage: &Objects) -> Vec<String> {
+fn complaints(server: &Server, storage: &ObjectStorage) -> Vec<String> {
     vec![
         server.complaint(storage.collections()),
         server.complaint(storage.notebooks("a", &|| false)),

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
 use sectile_library::{
-    Question, SearchQuery, StorageError, VectorIndexing as _, VectorSearch as _,
+    SearchQuery, StorageError, VectorIndexing as _, VectorQuery, VectorSearch as _,
 };
 use sectile_markdown::Digest;
 use sectile_retrieval::{Embedder, EmbeddingReader};
@@ -62,7 +62,7 @@ fn what_cannot_be_connected_says_why() {
     for wrong in ["postgres://[", "user=x dbname=y", "nonsense"] {
         let made = Postgres::new(
             &PostgresSettings::new(wrong),
-            Waiting::new().unwrap(),
+            BlockingRuntime::new().unwrap(),
             model(),
         );
         assert_says(made.map(drop), "The PostgreSQL connection string");
@@ -269,7 +269,7 @@ fn what_nobody_waits_for_is_cancelled_in_the_database() {
     let is_gone = AtomicBool::new(false);
     thread::scope(|scope| {
         let searching = scope.spawn(|| {
-            postgres.search(&Question {
+            postgres.search(&VectorQuery {
                 collection: "docs",
                 query: &SearchQuery::parse("water").unwrap(),
                 most: 5,
@@ -340,7 +340,12 @@ fn an_index_of_another_model_is_refused() {
     let home = Home::new();
     let postgres = home.prepared();
     load(&postgres, "docs", &notebooks(0..30));
-    let other = Postgres::new(&home.settings(), Waiting::new().unwrap(), &OtherModel).unwrap();
+    let other = Postgres::new(
+        &home.settings(),
+        BlockingRuntime::new().unwrap(),
+        &OtherModel,
+    )
+    .unwrap();
     for result in [
         other.state("docs").map(drop),
         ask(&other, "docs", "water", 5).map(drop),
@@ -383,7 +388,7 @@ fn encryption_is_verified() {
     settings.connection = url.replace("127.0.0.1", "127.0.0.2");
     assert!(open(&settings).ready().is_err());
     settings.extra_roots = Some("no certificate".to_owned());
-    let made = Postgres::new(&settings, Waiting::new().unwrap(), model());
+    let made = Postgres::new(&settings, BlockingRuntime::new().unwrap(), model());
     assert_says(made.map(drop), "certificates");
     // A server without encryption is refused if encryption is required.
     let plain = Home::new();

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
 use sectile_library::{
-    Change, IndexedNotebook, LocatedHits, Question, SearchQuery, SharedState, StorageError,
-    VectorIndexing as _, VectorSearch as _,
+    BackendState, Change, IndexedNotebook, LocatedHits, SearchQuery, StorageError,
+    VectorIndexing as _, VectorQuery, VectorSearch as _,
 };
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
-    Bytes, Chunk, Corpus, Embedder as _, Passage, Place, Query, Recorder, Segment, SegmentBuilder,
-    StaticModel,
+    Bytes, Chunk, Corpus, Embedder as _, Passage, Place, Query, RecordBuilder, Segment,
+    SegmentBuilder, StaticModel,
 };
 use sectile_test_corpus::{Passage as Prose, Queries, passages};
 use sectile_test_servers::Postgres as Server;
@@ -73,7 +73,7 @@ impl Home {
 
 #[track_caller]
 pub(crate) fn open(settings: &PostgresSettings) -> Postgres {
-    Postgres::new(settings, Waiting::new().unwrap(), model()).unwrap()
+    Postgres::new(settings, BlockingRuntime::new().unwrap(), model()).unwrap()
 }
 
 /// A chunk of a notebook before it is indexed.
@@ -145,7 +145,7 @@ pub(crate) fn entry(notebook: &str, texts: &[Text]) -> IndexedNotebook {
 }
 
 pub(crate) fn put(notebook: &str, texts: &[Text]) -> Change {
-    let mut recorder = Recorder::new(model());
+    let mut recorder = RecordBuilder::new(model());
     let record = |(number, text): (usize, &Text)| {
         recorder.record(&chunk(number, text), &text.passage(notebook))
     };
@@ -163,7 +163,7 @@ pub(crate) fn puts(notebooks: &Notebooks) -> Vec<Change> {
 }
 
 #[track_caller]
-pub(crate) fn load(postgres: &Postgres, collection: &str, notebooks: &Notebooks) -> SharedState {
+pub(crate) fn load(postgres: &Postgres, collection: &str, notebooks: &Notebooks) -> BackendState {
     update(postgres, collection, true, puts(notebooks)).unwrap()
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn update(
     collection: &str,
     is_new: bool,
     changes: Vec<Change>,
-) -> Result<SharedState, StorageError> {
+) -> Result<BackendState, StorageError> {
     postgres.update(collection, 42, is_new, &mut changes.into_iter().map(Ok))
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn ask(
     text: &str,
     most: usize,
 ) -> Result<LocatedHits, StorageError> {
-    postgres.search(&Question {
+    postgres.search(&VectorQuery {
         collection,
         query: &SearchQuery::parse(text).unwrap(),
         most,

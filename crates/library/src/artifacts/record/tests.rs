@@ -40,7 +40,7 @@ artifacts = [{ file = "x", sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a3961
 
 #[test]
 fn a_whole_record_is_read_and_written() {
-    let record = Record::parse(WHOLE.as_bytes()).unwrap();
+    let record = ArtifactRecord::parse(WHOLE.as_bytes()).unwrap();
     assert_eq!(record.created_at, 1_785_231_000_500);
     assert_eq!(record.last_refreshed, Some(1_785_312_000_000));
     assert_eq!(
@@ -49,8 +49,8 @@ fn a_whole_record_is_read_and_written() {
         "sorted by name"
     );
     let written = record.to_toml().unwrap();
-    assert_eq!(Record::parse(written.as_bytes()), Ok(record));
-    let small = Record::parse(SMALL.as_bytes()).unwrap();
+    assert_eq!(ArtifactRecord::parse(written.as_bytes()), Ok(record));
+    let small = ArtifactRecord::parse(SMALL.as_bytes()).unwrap();
     assert_eq!((small.sources.len(), small.steps.len()), (0, 0));
 }
 
@@ -94,18 +94,18 @@ fn anything_odd_is_damage_with_a_reason() {
     ] {
         assert!(WHOLE.contains(old), "{old}");
         let text = WHOLE.replacen(old, new, 1);
-        let error = Record::parse(text.as_bytes()).unwrap_err();
+        let error = ArtifactRecord::parse(text.as_bytes()).unwrap_err();
         assert!(error.contains(reason), "{new}: {error}");
     }
     let source = format!("[[sources]]\nnotebook = \"a/b.md\"\nsha256 = \"{A}\"\n");
     let twice = format!("{WHOLE}{source}");
     assert_eq!(
-        Record::parse(twice.as_bytes()).unwrap_err(),
+        ArtifactRecord::parse(twice.as_bytes()).unwrap_err(),
         "records a source twice"
     );
     let none = SMALL.lines().take(5).collect::<Vec<_>>().join("\n") + "\nartifacts = []\n";
     assert_eq!(
-        Record::parse(none.as_bytes()).unwrap_err(),
+        ArtifactRecord::parse(none.as_bytes()).unwrap_err(),
         "records no artifacts"
     );
     for bytes in [
@@ -114,7 +114,7 @@ fn anything_odd_is_damage_with_a_reason() {
         &b""[..],
         &vec![b' '; MAX_BYTES + 1],
     ] {
-        assert!(Record::parse(bytes).is_err());
+        assert!(ArtifactRecord::parse(bytes).is_err());
     }
 }
 
@@ -125,20 +125,20 @@ fn bounds_hold() {
             format!("[[steps]]\norder = {order}\ntool = 't'\ntimestamp = 2026-07-28T09:30:00Z\n")
         })
         .collect();
-    let error = Record::parse(format!("{SMALL}{steps}").as_bytes()).unwrap_err();
+    let error = ArtifactRecord::parse(format!("{SMALL}{steps}").as_bytes()).unwrap_err();
     assert_eq!(error, "has 101 steps, more than 100");
     let long = WHOLE.replace("Not reviewed.", &"x".repeat(MAX_NOTE + 1));
     assert!(
-        Record::parse(long.as_bytes())
+        ArtifactRecord::parse(long.as_bytes())
             .unwrap_err()
             .contains("2000 characters")
     );
     let large = WHOLE.replace("\"x\"", &format!("\"{}\"", "x".repeat(MAX_PARAMETERS)));
     assert!(
-        Record::parse(large.as_bytes())
+        ArtifactRecord::parse(large.as_bytes())
             .unwrap_err()
             .contains("16 KiB")
     );
     let deep = format!("{SMALL}x = {}1{}", "[".repeat(5000), "]".repeat(5000));
-    assert!(Record::parse(deep.as_bytes()).is_err());
+    assert!(ArtifactRecord::parse(deep.as_bytes()).is_err());
 }

@@ -2,7 +2,7 @@
 
 use super::{
     FrontMatterError, NewValue, entry_line,
-    written::{self, Dates, reads_as},
+    written::{self, DateStyle, reads_as},
     yaml::{self, Entry, Layout, Shape, properties, skip_to_content},
 };
 use crate::{
@@ -11,18 +11,18 @@ use crate::{
 };
 
 /// The text between the delimiter lines.
-pub(super) struct Block<'a> {
+pub(super) struct YamlBlock<'a> {
     yaml: &'a str,
     line_end: &'static str,
 }
 
 /// An entry, and the offset by which it must end.
-struct Found {
+struct LocatedEntry {
     entry: Entry,
     limit: usize,
 }
 
-impl<'a> Block<'a> {
+impl<'a> YamlBlock<'a> {
     /// Takes the block `found` in `text`.
     pub(super) fn new(text: &'a str, found: FrontMatter) -> Self {
         Self {
@@ -63,7 +63,12 @@ impl<'a> Block<'a> {
         Ok(Change::new(Span::new(start, self.lines_end(&found)?), ""))
     }
 
-    fn find(&self, entries: Vec<Entry>, end: usize, key: &str) -> Result<Found, FrontMatterError> {
+    fn find(
+        &self,
+        entries: Vec<Entry>,
+        end: usize,
+        key: &str,
+    ) -> Result<LocatedEntry, FrontMatterError> {
         let mut entries = entries.into_iter();
         // The key exists, so without an entry it comes from a merge or an alias.
         let entry = entries
@@ -73,7 +78,7 @@ impl<'a> Block<'a> {
         let limit = entries
             .next()
             .map_or(end, |next| line_start(self.yaml.as_bytes(), next.key_start));
-        Ok(Found { entry, limit })
+        Ok(LocatedEntry { entry, limit })
     }
 
     fn append(&self, first: Option<&Entry>, key: &str, new: NewValue<'_>) -> Change {
@@ -90,7 +95,7 @@ impl<'a> Block<'a> {
 
     fn replace(
         &self,
-        found: &Found,
+        found: &LocatedEntry,
         old: &Value,
         new: NewValue<'_>,
     ) -> Result<Vec<Change>, FrontMatterError> {
@@ -136,7 +141,7 @@ impl<'a> Block<'a> {
     /// Replaces a list or mapping on lines of its own with a value on the key's line.
     fn replace_collection(
         &self,
-        found: &Found,
+        found: &LocatedEntry,
         new: NewValue<'_>,
     ) -> Result<Vec<Change>, FrontMatterError> {
         let after_colon = self.after_colon(&found.entry)?;
@@ -156,11 +161,11 @@ impl<'a> Block<'a> {
     /// Replaces the items of a block list. Unchanged items at its start and end keep their bytes.
     fn replace_items(
         &self,
-        found: &Found,
+        found: &LocatedEntry,
         old: &[Value],
         items: &[Value],
     ) -> Result<Vec<Change>, FrontMatterError> {
-        let same = |(old, item): &(&Value, &Value)| reads_as(item, old, Dates::AsDates);
+        let same = |(old, item): &(&Value, &Value)| reads_as(item, old, DateStyle::AsDates);
         let list = self.list_lines(found)?;
         let (mut before, mut after) = (0, 0);
         if list.starts.len() == old.len() && found.entry.item_ends.len() == old.len() {
@@ -187,7 +192,7 @@ impl<'a> Block<'a> {
         Ok(vec![Change::new(replaced, lines)])
     }
 
-    fn list_lines(&self, found: &Found) -> Result<ListLines, FrontMatterError> {
+    fn list_lines(&self, found: &LocatedEntry) -> Result<ListLines, FrontMatterError> {
         let bytes = self.yaml.as_bytes();
         let start = skip_to_content(self.yaml, self.after_colon(&found.entry)?);
         let (_, dash) = properties(self.yaml, start);
@@ -242,7 +247,7 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the end of the last line of an entry. Comments and blank lines after its value are not part of it.
-    fn lines_end(&self, found: &Found) -> Result<usize, FrontMatterError> {
+    fn lines_end(&self, found: &LocatedEntry) -> Result<usize, FrontMatterError> {
         let after_colon = self.after_colon(&found.entry)?;
         let certain = match found.entry.shape {
             Shape::BlockScalar => self.header_end(skip_to_content(self.yaml, after_colon)),

@@ -3,7 +3,7 @@
 use super::{FrontMatterError, NewValue, mapping, reads_as};
 use crate::{
     Change, Changes, Mapping, Source, Value,
-    front_matter::{byte_order_mark_len, written::Dates},
+    front_matter::{byte_order_mark_len, written::DateStyle},
 };
 
 /// The state before the change, and the intended result.
@@ -47,7 +47,7 @@ impl Proof<'_> {
 
     fn key_is_as_asked(&self, after: &Mapping) -> bool {
         match (self.asked, after.get(self.key)) {
-            (Some(asked), Some(read)) => reads_as(asked.value, read, Dates::AsDates),
+            (Some(asked), Some(read)) => reads_as(asked.value, read, DateStyle::AsDates),
             (None, None) => true,
             _ => false,
         }
@@ -65,7 +65,7 @@ impl Proof<'_> {
                 .collect()
         };
         let (before, after) = (others(self.before), others(after));
-        stays && reads_as(&Value::Map(before), &Value::Map(after), Dates::AsDates)
+        stays && reads_as(&Value::Map(before), &Value::Map(after), DateStyle::AsDates)
     }
 
     /// Returns whether nothing outside the YAML differs, apart from the delimiter lines of a new block and a blank line

@@ -449,7 +449,7 @@ proptest! {
         use pulldown_cmark::{Event, LinkType, Tag};
         let source = Source::new(text.as_bytes());
         let markdown = &source.text[source.body_start..];
-        let expected = crate::options::Markdown::of(markdown)
+        let expected = crate::options::ParserInput::of(markdown)
             .all_events()
             .filter(|(event, _)| match event {
                 Event::Start(Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. }) => {

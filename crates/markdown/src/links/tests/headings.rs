@@ -1,7 +1,7 @@
 //! Resolving links to headings, and repairing them.
 
 use super::*;
-use Resolution::{Block, Heading, Html, Missing, MissingBlock, TopOfDocument};
+use FragmentResolution::{Block, Heading, Html, Missing, MissingBlock, TopOfDocument};
 
 #[test]
 fn anchors_are_githubs() {

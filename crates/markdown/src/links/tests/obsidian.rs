@@ -69,7 +69,7 @@ fn blocks_are_named_at_the_end_of_a_line() {
         }
         assert_eq!(
             anchors.resolve(LinkForm::Wiki, "^none"),
-            Resolution::MissingBlock
+            FragmentResolution::MissingBlock
         );
     }
     for text in [

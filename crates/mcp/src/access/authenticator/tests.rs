@@ -6,8 +6,8 @@ use super::*;
 use crate::access::{
     KeyHolder, Role,
     testing::{
-        self, Answer, HERE, ISSUER, Origin, SECRET, Signer, claims, claims_with, client, clock,
-        headers, settings, tokens, with_secret,
+        self, AuthResult, HERE, ISSUER, SECRET, Signer, TestOrigin, claims, claims_with, client,
+        clock, headers, settings, tokens, with_secret,
     },
 };
 
@@ -33,7 +33,7 @@ fn bearer_of(text: &str) -> String {
 }
 
 /// Who sent a request, but for what the key is known by, which is random.
-async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> Answer {
+async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> AuthResult {
     let answer = testing::ask(authenticator, headers).await;
     answer.map(|identity| Identity {
         mark: None,
@@ -41,7 +41,7 @@ async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> Answer {
     })
 }
 
-fn eve(vault: &str) -> Answer {
+fn eve(vault: &str) -> AuthResult {
     Ok(Identity {
         key: "key:eve".to_owned(),
         user: "eve".to_owned(),
@@ -75,7 +75,7 @@ async fn keys_come_in_either_header() {
     assert!(!format!("{identity:?}").contains(&token));
     // A token is no key.
     let answer = ask(&authenticator, &headers(&[("x-api-key", &token)])).await;
-    assert_eq!(answer, Err(Denied::Invalid("unknown_api_key")));
+    assert_eq!(answer, Err(AccessDenial::Invalid("unknown_api_key")));
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn headers_that_say_two_things_are_refused() {
         &[key, one, ("x-vault-id", "")],
     ] {
         let answer = ask(&authenticator, &headers(list)).await;
-        assert_eq!(answer, Err(Denied::Ambiguous), "{list:?}");
+        assert_eq!(answer, Err(AccessDenial::Ambiguous), "{list:?}");
     }
     assert_eq!(ask(&authenticator, &headers(&[key, two])).await, eve("two"));
 }
@@ -117,7 +117,7 @@ async fn without_credentials_nobody_is_let_in() {
     ];
     for headers in nothing {
         let answer = ask(&authenticator, &headers).await;
-        assert_eq!(answer, Err(Denied::Missing));
+        assert_eq!(answer, Err(AccessDenial::Missing));
     }
     for value in [
         "",
@@ -136,18 +136,22 @@ async fn without_credentials_nobody_is_let_in() {
         &format!("Bearer {key}, Bearer {key}"),
     ] {
         let answer = ask(&authenticator, &headers(&[("authorization", value)])).await;
-        assert_eq!(answer, Err(Denied::Invalid("malformed")), "{value:?}");
+        assert_eq!(answer, Err(AccessDenial::Invalid("malformed")), "{value:?}");
     }
     for name in ["authorization", "x-api-key"] {
         let mut headers = HeaderMap::new();
         let value = HeaderValue::from_bytes(b"Bearer \xff\xfe").unwrap();
         headers.insert(name, value);
         let answer = ask(&authenticator, &headers).await;
-        assert_eq!(answer, Err(Denied::Invalid("malformed")));
+        assert_eq!(answer, Err(AccessDenial::Invalid("malformed")));
     }
     for value in ["", "sectile_", "x", &key[1..], &format!("{key}x")] {
         let answer = ask(&authenticator, &headers(&[("x-api-key", value)])).await;
-        assert_eq!(answer, Err(Denied::Invalid("unknown_api_key")), "{value:?}");
+        assert_eq!(
+            answer,
+            Err(AccessDenial::Invalid("unknown_api_key")),
+            "{value:?}"
+        );
     }
 }
 
@@ -156,7 +160,7 @@ async fn a_world_may_take_tokens_only() {
     let (authenticator, key) = with_key(&[]);
     let token = Signer::secret().token("", &claims("ann"));
     let wrong = format!("sectile_0123456789abcdef_{}", "A".repeat(43));
-    let refused = Some(Denied::Invalid("key_not_accepted"));
+    let refused = Some(AccessDenial::Invalid("key_not_accepted"));
     for (list, expected) in [
         ([("x-api-key", key.as_str())], refused),
         ([("authorization", &bearer_of(&key))], refused),
@@ -165,7 +169,7 @@ async fn a_world_may_take_tokens_only() {
         ([("authorization", &bearer_of(&token))], None),
     ] {
         let headers = headers(&list);
-        let asked = Asked {
+        let asked = RequestCredentials {
             headers: &headers,
             audience: HERE,
             tokens_only: true,
@@ -179,9 +183,9 @@ async fn what_is_not_configured_is_not_taken() {
     let (_, key) = with_key(&[]);
     let no_keys = with_secret();
     let answer = ask(&no_keys, &headers(&[("x-api-key", &key)])).await;
-    assert_eq!(answer, Err(Denied::Invalid("key_not_accepted")));
+    assert_eq!(answer, Err(AccessDenial::Invalid("key_not_accepted")));
     let answer = ask(&no_keys, &headers(&[("authorization", &bearer_of(&key))])).await;
-    assert_eq!(answer, Err(Denied::Invalid("malformed")));
+    assert_eq!(answer, Err(AccessDenial::Invalid("malformed")));
     assert_eq!(
         no_keys.token_sources(),
         Some(&TokenSources {
@@ -198,7 +202,7 @@ async fn what_is_not_configured_is_not_taken() {
     let no_tokens = no_tokens.unwrap();
     let token = bearer_of(&Signer::secret().token("", &claims("ann")));
     let answer = ask(&no_tokens, &headers(&[("authorization", &token)])).await;
-    assert_eq!(answer, Err(Denied::Invalid("unknown_key")));
+    assert_eq!(answer, Err(AccessDenial::Invalid("unknown_key")));
     assert_eq!(no_tokens.token_sources(), None);
 
     let nothing = Authenticator::new(AuthSettings {
@@ -223,12 +227,12 @@ async fn a_revoked_key_is_refused() {
         clock,
     });
     let answer = ask(&authenticator.unwrap(), &headers(&[("x-api-key", &text)])).await;
-    assert_eq!(answer, Err(Denied::Invalid("revoked_api_key")));
+    assert_eq!(answer, Err(AccessDenial::Invalid("revoked_api_key")));
 }
 
 #[tokio::test]
 async fn the_vault_is_one_that_is_allowed() {
-    let origin = Origin::saying(200, "{}");
+    let origin = TestOrigin::saying(200, "{}");
     let mut with_context = settings(tokens(Some(SECRET), None));
     with_context.context = Some(ContextSettings {
         url: origin.target(""),
@@ -271,7 +275,7 @@ async fn the_vault_is_one_that_is_allowed() {
         for (authenticator, expected) in [(&without, alone), (&with_context, in_context)] {
             let answer = ask(authenticator, &headers(&list)).await;
             let vault = answer.map(|identity| identity.vault);
-            let expected = expected.map(str::to_owned).ok_or(Denied::NoAccess);
+            let expected = expected.map(str::to_owned).ok_or(AccessDenial::NoAccess);
             assert_eq!(vault, expected, "{allowed} {asked:?}");
         }
     }
@@ -289,14 +293,14 @@ async fn the_vault_is_one_that_is_allowed() {
         list.extend(asked.map(|vault| ("x-vault-id", vault)));
         let answer = ask(&authenticator, &headers(&list)).await;
         let vault = answer.map(|identity| identity.vault);
-        let expected = expected.map(str::to_owned).ok_or(Denied::NoAccess);
+        let expected = expected.map(str::to_owned).ok_or(AccessDenial::NoAccess);
         assert_eq!(vault, expected, "{allowed:?} {asked:?}");
     }
 }
 
 #[tokio::test]
 async fn a_key_is_not_looked_up_elsewhere() {
-    let origin = Origin::saying(
+    let origin = TestOrigin::saying(
         200,
         r#"{"role":"admin","effective_canister_user_id":"bob"}"#,
     );
@@ -352,7 +356,7 @@ async fn a_key_is_confirmed_as_long_as_it_would_sign_the_same_caller_in() {
     ] {
         let changed = KeyFile::parse(&text.replace(change, by)).unwrap();
         let refused = with(&changed).confirm(&identity, &HERE).await;
-        assert_eq!(refused, Err(Denied::NoAccess), "{change}");
+        assert_eq!(refused, Err(AccessDenial::NoAccess), "{change}");
     }
     // Another key under the same id is another key.
     let mut others = KeyFile::default();
@@ -362,7 +366,7 @@ async fn a_key_is_confirmed_as_long_as_it_would_sign_the_same_caller_in() {
     keys.revoke(&key.id, NOW);
     assert!(!with(&keys).knows(&mark));
     let refused = with(&keys).confirm(&identity, &HERE).await;
-    assert_eq!(refused, Err(Denied::Invalid("revoked_api_key")));
+    assert_eq!(refused, Err(AccessDenial::Invalid("revoked_api_key")));
     assert!(with_secret().confirm(&identity, &HERE).await.is_err());
 }
 
@@ -383,12 +387,12 @@ async fn a_token_is_confirmed_until_it_expires_or_would_not_be_taken() {
     testing::pass(Duration::from_secs(1));
     assert_eq!(authenticator.now(), testing::end());
     let refused = authenticator.confirm(&identity, &HERE).await;
-    assert_eq!(refused, Err(Denied::Invalid("expired")));
+    assert_eq!(refused, Err(AccessDenial::Invalid("expired")));
 }
 
 #[tokio::test]
 async fn whoever_sent_too_much_is_refused_before_anybody_is_asked_about_them() {
-    let origin = Origin::saying(200, r#"{"role":"editor"}"#);
+    let origin = TestOrigin::saying(200, r#"{"role":"editor"}"#);
     let mut settings = settings(tokens(Some(SECRET), None));
     settings.context = Some(ContextSettings {
         url: origin.target(""),
@@ -399,7 +403,7 @@ async fn whoever_sent_too_much_is_refused_before_anybody_is_asked_about_them() {
     let token = Signer::secret().token("", &claims("ann"));
     let authorization = bearer_of(&token);
     let list = headers(&[("authorization", &authorization)]);
-    let asked = Asked {
+    let asked = RequestCredentials {
         headers: &list,
         audience: HERE,
         tokens_only: false,
@@ -411,7 +415,7 @@ async fn whoever_sent_too_much_is_refused_before_anybody_is_asked_about_them() {
             Err(wait)
         })
         .await;
-    assert_eq!(refused, Err(Denied::TooMany(wait)));
+    assert_eq!(refused, Err(AccessDenial::TooMany(wait)));
     assert_eq!(origin.times(), 0);
     assert!(authenticator.authenticate(asked).await.is_ok());
     assert_eq!(origin.times(), 1);

@@ -6,13 +6,13 @@ use super::*;
 use crate::access::{
     Authenticator, Identity,
     testing::{
-        Answer, Origin, SECRET, START, Signer, ask, claims_with, client, clock, headers, pass,
-        settings, tokens,
+        AuthResult, SECRET, START, Signer, TestOrigin, ask, claims_with, client, clock, headers,
+        pass, settings, tokens,
     },
 };
 
 /// Somebody who asks `origin` for roles, and keeps what it says for ten seconds.
-fn asking(origin: &Origin) -> Authenticator {
+fn asking(origin: &TestOrigin) -> Authenticator {
     let mut settings = settings(tokens(Some(SECRET), None));
     settings.context = Some(ContextSettings {
         url: origin.target("/api/v1/hosted-context"),
@@ -28,7 +28,7 @@ fn token(changes: serde_json::Value) -> String {
     Signer::secret().token("", &claims)
 }
 
-async fn ask_in(authenticator: &Authenticator, token: &str, vault: &str) -> Answer {
+async fn ask_in(authenticator: &Authenticator, token: &str, vault: &str) -> AuthResult {
     let authorization = format!("Bearer {token}");
     let headers = headers(&[("authorization", &authorization), ("x-vault-id", vault)]);
     ask(authenticator, &headers).await
@@ -36,7 +36,7 @@ async fn ask_in(authenticator: &Authenticator, token: &str, vault: &str) -> Answ
 
 #[tokio::test]
 async fn it_is_asked_with_the_token_and_the_vault() {
-    let origin = Origin::saying(200, "{}");
+    let origin = TestOrigin::saying(200, "{}");
     let authenticator = asking(&origin);
     let token = token(json!({}));
     ask_in(&authenticator, &token, "one").await.unwrap();
@@ -98,7 +98,7 @@ async fn what_it_says_counts() {
     let plain = token(json!({"role": "admin"}));
     let acting = token(json!({"role": "admin", "acts_for": "carl"}));
     for (status, body, role, effective_user) in good {
-        let origin = Origin::saying(status, body);
+        let origin = TestOrigin::saying(status, body);
         let authenticator = asking(&origin);
         let identity = ask_in(&authenticator, &plain, "one").await.unwrap();
         let expected = Identity {
@@ -121,44 +121,44 @@ async fn what_it_says_counts() {
 #[tokio::test]
 async fn what_is_no_answer_lets_nobody_in() {
     let bad = [
-        (401, "{}", Denied::NoAccess),
-        (403, "{}", Denied::NoAccess),
-        (404, "{}", Denied::NoAccess),
-        (400, "{}", Denied::Unavailable),
-        (429, "{}", Denied::Unavailable),
-        (500, "{}", Denied::Unavailable),
-        (302, "{}", Denied::Unavailable),
-        (201, "{}", Denied::Unavailable),
-        (204, "", Denied::Unavailable),
-        (200, "", Denied::Unavailable),
-        (200, "null", Denied::Unavailable),
-        (200, r#""admin""#, Denied::Unavailable),
-        (200, r#"{"role":1}"#, Denied::Unavailable),
-        (200, r#"{"role":["admin"]}"#, Denied::Unavailable),
+        (401, "{}", AccessDenial::NoAccess),
+        (403, "{}", AccessDenial::NoAccess),
+        (404, "{}", AccessDenial::NoAccess),
+        (400, "{}", AccessDenial::Unavailable),
+        (429, "{}", AccessDenial::Unavailable),
+        (500, "{}", AccessDenial::Unavailable),
+        (302, "{}", AccessDenial::Unavailable),
+        (201, "{}", AccessDenial::Unavailable),
+        (204, "", AccessDenial::Unavailable),
+        (200, "", AccessDenial::Unavailable),
+        (200, "null", AccessDenial::Unavailable),
+        (200, r#""admin""#, AccessDenial::Unavailable),
+        (200, r#"{"role":1}"#, AccessDenial::Unavailable),
+        (200, r#"{"role":["admin"]}"#, AccessDenial::Unavailable),
         (
             200,
             r#"{"role":"admin","role":"viewer"}"#,
-            Denied::Unavailable,
+            AccessDenial::Unavailable,
         ),
         (
             200,
             r#"{"effective_canister_user_id":7}"#,
-            Denied::Unavailable,
+            AccessDenial::Unavailable,
         ),
         (
             200,
             r#"{"effective_canister_user_id":"a b"}"#,
-            Denied::Unavailable,
+            AccessDenial::Unavailable,
         ),
         (
             200,
             r#"{"effective_canister_user_id":"a\r\nx: y"}"#,
-            Denied::Unavailable,
+            AccessDenial::Unavailable,
         ),
     ];
     let token = token(json!({"role": "admin"}));
     for (status, body, denied) in bad {
-        let authenticator = asking(&Origin::saying(status, body));
+        let authenticator = asking(&TestOrigin::saying(status, body));
         let answer = ask_in(&authenticator, &token, "one").await;
         assert_eq!(answer, Err(denied), "{status} {body}");
     }
@@ -166,21 +166,21 @@ async fn what_is_no_answer_lets_nobody_in() {
 
 #[tokio::test]
 async fn nobody_is_asked_about_somebody_who_has_not_signed_in() {
-    let origin = Origin::saying(200, r#"{"role":"admin"}"#);
+    let origin = TestOrigin::saying(200, r#"{"role":"admin"}"#);
     let authenticator = asking(&origin);
     let expired = Signer::secret().token("", &claims_with(json!({"exp": START - 100})));
     let answer = ask_in(&authenticator, &expired, "one").await;
-    assert_eq!(answer, Err(Denied::Invalid("expired")));
+    assert_eq!(answer, Err(AccessDenial::Invalid("expired")));
     // Nor about a vault that the token is not good for.
     let limited = token(json!({"vaults": ["one"]}));
     let answer = ask_in(&authenticator, &limited, "two").await;
-    assert_eq!(answer, Err(Denied::NoAccess));
+    assert_eq!(answer, Err(AccessDenial::NoAccess));
     assert_eq!(origin.times(), 0);
 }
 
 #[tokio::test]
 async fn answers_are_kept_for_a_while_and_refusals_for_less() {
-    let origin = Origin::saying(200, r#"{"role":"admin"}"#);
+    let origin = TestOrigin::saying(200, r#"{"role":"admin"}"#);
     let authenticator = asking(&origin);
     let token = token(json!({}));
     for _ in 0..2 {
@@ -194,14 +194,14 @@ async fn answers_are_kept_for_a_while_and_refusals_for_less() {
     pass(Duration::from_millis(2));
     for _ in 0..2 {
         let answer = ask_in(&authenticator, &token, "one").await;
-        assert_eq!(answer, Err(Denied::NoAccess));
+        assert_eq!(answer, Err(AccessDenial::NoAccess));
     }
     assert_eq!(origin.times(), 2);
     origin.now_says(500, "");
     pass(Duration::from_secs(1));
     for _ in 0..2 {
         let answer = ask_in(&authenticator, &token, "one").await;
-        assert_eq!(answer, Err(Denied::Unavailable));
+        assert_eq!(answer, Err(AccessDenial::Unavailable));
     }
     assert_eq!(origin.times(), 3);
     origin.now_says(200, r#"{"role":"editor"}"#);
@@ -228,7 +228,7 @@ async fn users_and_vaults_never_mix() {
     });
     let all: Vec<_> = of.into_iter().flatten().collect();
     let known = all.clone();
-    let origin = Origin::new(move |head| {
+    let origin = TestOrigin::new(move |head| {
         let bearer = value(head, "authorization")
             .strip_prefix("Bearer ")
             .unwrap();
@@ -260,7 +260,7 @@ async fn users_and_vaults_never_mix() {
 
 #[tokio::test]
 async fn names_that_look_alike_when_put_together_are_kept_apart() {
-    let origin = Origin::new(|head| {
+    let origin = TestOrigin::new(|head| {
         let who = value(head, "x-vault-id").to_owned();
         (200, json!({"effective_canister_user_id": who}).to_string())
     });
@@ -281,13 +281,13 @@ async fn names_that_look_alike_when_put_together_are_kept_apart() {
 
 #[tokio::test]
 async fn not_too_many_answers_are_kept() {
-    let origin = Origin::saying(200, "{}");
+    let origin = TestOrigin::saying(200, "{}");
     let settings = ContextSettings {
         url: origin.target(""),
         keep: Duration::from_secs(10),
         client: client(),
     };
-    let contexts = Contexts::new(settings, clock);
+    let contexts = UserContexts::new(settings, clock);
     let bearer = |user: String| Bearer {
         user,
         role: Role::Viewer,
@@ -295,8 +295,8 @@ async fn not_too_many_answers_are_kept() {
         effective_user: None,
         expires: None,
     };
-    let kept = Kept {
-        answer: Err(Denied::NoAccess),
+    let kept = CachedContext {
+        answer: Err(AccessDenial::NoAccess),
         since: clock(),
     };
     for index in 0..MAX_KEPT {

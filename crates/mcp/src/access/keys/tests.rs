@@ -38,7 +38,7 @@ fn keys_survive_the_file_and_their_texts_are_not_in_it() {
     assert_eq!(read.verify(keys[0].text.reveal()), Some(&holder("ann")));
     assert_eq!(read.verify(keys[1].text.reveal()), Some(&holder("bob")));
     assert_eq!(read.verify(keys[2].text.reveal()), None);
-    assert_eq!(read.check(keys[2].text.reveal()), Err(KeyRefused::Revoked));
+    assert_eq!(read.check(keys[2].text.reveal()), Err(KeyRefusal::Revoked));
     for key in &keys {
         let secret = key.text.reveal().rsplit_once(&key.id).unwrap().1;
         assert!(!text.contains(secret));
@@ -69,13 +69,13 @@ fn a_secret_opens_nothing_but_its_own_id() {
     let (file, keys) = file();
     let [first, second] = [0, 1].map(|index| keys[index].text.reveal());
     let swapped = first.replacen(&keys[0].id, &keys[1].id, 1);
-    assert_eq!(file.check(&swapped), Err(KeyRefused::Unknown));
+    assert_eq!(file.check(&swapped), Err(KeyRefusal::Unknown));
     let unknown = second.replacen(&keys[1].id, "0123456789abcdef", 1);
-    assert_eq!(file.check(&unknown), Err(KeyRefused::Unknown));
+    assert_eq!(file.check(&unknown), Err(KeyRefusal::Unknown));
     // What an unknown id is compared with must not open anything either.
     let zeros = format!("sectile_0000000000000000_{}", "A".repeat(43));
-    assert_eq!(file.check(&zeros), Err(KeyRefused::Unknown));
-    assert_eq!(KeyFile::default().check(first), Err(KeyRefused::Unknown));
+    assert_eq!(file.check(&zeros), Err(KeyRefusal::Unknown));
+    assert_eq!(KeyFile::default().check(first), Err(KeyRefusal::Unknown));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn revoking_is_for_good_and_for_one() {
     assert!(file.verify(keys[2].text.reveal()).is_some());
     // Who guesses a secret does not learn that its key was there once.
     let wrong = format!("sectile_{}_{}", keys[0].id, "A".repeat(43));
-    assert_eq!(file.check(&wrong), Err(KeyRefused::Unknown));
+    assert_eq!(file.check(&wrong), Err(KeyRefusal::Unknown));
 }
 
 #[test]

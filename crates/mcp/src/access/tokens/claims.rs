@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value};
 
 use super::{Bearer, ClaimNames, invalid};
-use crate::access::{Denied, Role, keys::is_header_safe};
+use crate::access::{AccessDenial, Role, keys::is_header_safe};
 
 type Claims = Map<String, Value>;
 
@@ -20,9 +20,9 @@ pub(super) struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    pub(super) fn check(&self, claims: &Claims) -> Result<(), Denied> {
+    pub(super) fn check(&self, claims: &Claims) -> Result<(), AccessDenial> {
         let now = self.now.duration_since(UNIX_EPOCH);
-        let now = now.map_err(|_| Denied::Unavailable)?.as_secs_f64();
+        let now = now.map_err(|_| AccessDenial::Unavailable)?.as_secs_f64();
         let leeway = self.leeway.as_secs_f64();
         let expires = time(claims, "exp")?.ok_or(invalid("bad_claims"))?;
         if now >= expires + leeway {
@@ -68,7 +68,7 @@ impl Rules<'_> {
 }
 
 /// Seconds since 1970, which may have a fraction.
-fn time(claims: &Claims, name: &str) -> Result<Option<f64>, Denied> {
+fn time(claims: &Claims, name: &str) -> Result<Option<f64>, AccessDenial> {
     match claims.get(name) {
         None => Ok(None),
         Some(Value::Number(number)) => number.as_f64().map(Some).ok_or(invalid("bad_claims")),

@@ -8,13 +8,13 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
-use sectile_client::{Client, Target};
+use sectile_client::{BaseUrl, Client};
 
 use super::{
     invalid,
-    keys::{Algorithm, Key, KeySet},
+    keys::{Algorithm, KeySet, VerificationKey},
 };
-use crate::access::Denied;
+use crate::access::AccessDenial;
 
 /// How long nobody is asked again because of a key that is missing, or because the last time failed. Tokens with made-up
 /// keys must not become requests to somebody else.
@@ -25,20 +25,20 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A set of keys from another server.
-pub(super) struct Fetched(Arc<Inner>);
+pub(super) struct RemoteKeySet(Arc<Inner>);
 
 struct Inner {
-    url: Target,
+    url: BaseUrl,
     keep: Duration,
     client: Client,
     clock: fn() -> SystemTime,
-    state: Mutex<State>,
+    state: Mutex<RemoteKeyState>,
     /// Held by whoever asks.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Default)]
-struct State {
+struct RemoteKeyState {
     latest: Option<(Arc<KeySet>, SystemTime)>,
     asked: Option<SystemTime>,
     /// How often somebody asked.
@@ -46,7 +46,7 @@ struct State {
     failed: bool,
 }
 
-impl State {
+impl RemoteKeyState {
     /// The set, and whether it still counts.
     fn set(&self, now: SystemTime, keep: Duration) -> Option<(&Arc<KeySet>, bool)> {
         let (set, since) = self.latest.as_ref()?;
@@ -65,9 +65,9 @@ fn age(now: SystemTime, then: SystemTime) -> Duration {
     now.duration_since(then).unwrap_or(Duration::MAX)
 }
 
-impl Fetched {
+impl RemoteKeySet {
     pub(super) fn new(
-        url: Target,
+        url: BaseUrl,
         keep: Duration,
         client: Client,
         clock: fn() -> SystemTime,
@@ -99,7 +99,7 @@ impl Fetched {
         &self,
         algorithm: Algorithm,
         kid: Option<&str>,
-    ) -> Result<Key, Denied> {
+    ) -> Result<VerificationKey, AccessDenial> {
         let inner = &self.0;
         let now = (inner.clock)();
         let state = inner.state();
@@ -118,27 +118,27 @@ impl Fetched {
             return match (known, key) {
                 (_, Some(key)) => Ok(key.clone()),
                 (Some(_), None) => Err(invalid("unknown_key")),
-                (None, None) => Err(Denied::Unavailable),
+                (None, None) => Err(AccessDenial::Unavailable),
             };
         }
         // In a task of its own, so that it comes to its end also when this request goes away.
         let asking = Arc::clone(inner);
         let seen = state.times;
         let asked = tokio::spawn(async move { asking.ask(seen).await });
-        asked.await.map_err(|_| Denied::Unavailable)?;
+        asked.await.map_err(|_| AccessDenial::Unavailable)?;
         let state = inner.state();
         match state.set((inner.clock)(), inner.keep) {
             Some((set, _)) => set
                 .find(algorithm, kid)
                 .cloned()
                 .ok_or(invalid("unknown_key")),
-            None => Err(Denied::Unavailable),
+            None => Err(AccessDenial::Unavailable),
         }
     }
 }
 
 impl Inner {
-    fn state(&self) -> State {
+    fn state(&self) -> RemoteKeyState {
         self.state.lock().clone()
     }
 

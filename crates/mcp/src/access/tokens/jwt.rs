@@ -58,35 +58,38 @@ impl<'a> Jwt<'a> {
 
 fn object(part: &str) -> Option<Map<String, Value>> {
     let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
-    let Unambiguous(object) = serde_json::from_slice(&bytes).ok()?;
+    let UnambiguousObject(object) = serde_json::from_slice(&bytes).ok()?;
     Some(object)
 }
 
 /// An object in which nothing is said twice, so that no two readers can disagree about it.
-struct Unambiguous(Map<String, Value>);
+struct UnambiguousObject(Map<String, Value>);
 
-impl<'de> Deserialize<'de> for Unambiguous {
+impl<'de> Deserialize<'de> for UnambiguousObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct MemberVisitor;
 
-        impl<'de> Visitor<'de> for Members {
-            type Value = Unambiguous;
+        impl<'de> Visitor<'de> for MemberVisitor {
+            type Value = UnambiguousObject;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Unambiguous, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut access: A,
+            ) -> Result<UnambiguousObject, A::Error> {
                 let mut object = Map::new();
                 while let Some((name, value)) = access.next_entry::<String, Value>()? {
                     if object.insert(name, value).is_some() {
                         return Err(A::Error::custom("a member is there twice"));
                     }
                 }
-                Ok(Unambiguous(object))
+                Ok(UnambiguousObject(object))
             }
         }
 
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(MemberVisitor)
     }
 }

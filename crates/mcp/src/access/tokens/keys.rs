@@ -32,36 +32,36 @@ impl Algorithm {
 
 /// A key of a set.
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     kid: Option<String>,
-    material: Material,
+    material: KeyMaterial,
 }
 
 #[derive(Clone)]
-enum Material {
+enum KeyMaterial {
     Rsa(RsaPublicKeyComponents<Vec<u8>>),
     /// An uncompressed point of P-256.
     P256([u8; 65]),
     Ed25519([u8; 32]),
 }
 
-impl Key {
+impl VerificationKey {
     fn algorithm(&self) -> Algorithm {
         match self.material {
-            Material::Rsa(_) => Algorithm::Rs256,
-            Material::P256(_) => Algorithm::Es256,
-            Material::Ed25519(_) => Algorithm::EdDsa,
+            KeyMaterial::Rsa(_) => Algorithm::Rs256,
+            KeyMaterial::P256(_) => Algorithm::Es256,
+            KeyMaterial::Ed25519(_) => Algorithm::EdDsa,
         }
     }
 
     /// Whether `signature` over `message` was made with the other half of this key.
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match &self.material {
-            Material::Rsa(key) => key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature),
-            Material::P256(point) => {
+            KeyMaterial::Rsa(key) => key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature),
+            KeyMaterial::P256(point) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
             }
-            Material::Ed25519(bytes) => {
+            KeyMaterial::Ed25519(bytes) => {
                 UnparsedPublicKey::new(&ED25519, bytes).verify(message, signature)
             }
         };
@@ -71,16 +71,16 @@ impl Key {
 
 /// The keys of a set that can be used here.
 #[derive(Clone)]
-pub(super) struct KeySet(Vec<Key>);
+pub(super) struct KeySet(Vec<VerificationKey>);
 
 /// A set as it is written. Its keys are looked at one by one: one of a new kind does not spoil the others.
 #[derive(Deserialize)]
-struct WrittenSet {
+struct JwkSet {
     keys: Vec<Value>,
 }
 
 #[derive(Deserialize)]
-struct WrittenKey {
+struct Jwk {
     kty: String,
     #[serde(rename = "use")]
     usage: Option<String>,
@@ -97,9 +97,9 @@ struct WrittenKey {
 impl KeySet {
     /// The keys of a set in JSON; `None` when it is no set.
     pub(super) fn parse(json: &[u8]) -> Option<Self> {
-        let WrittenSet { keys } = serde_json::from_slice(json).ok()?;
+        let JwkSet { keys } = serde_json::from_slice(json).ok()?;
         let keys = keys.into_iter().filter_map(|key| {
-            let written: WrittenKey = serde_json::from_value(key).ok()?;
+            let written: Jwk = serde_json::from_value(key).ok()?;
             written.check()
         });
         Some(Self(keys.collect()))
@@ -110,7 +110,7 @@ impl KeySet {
     }
 
     /// The one key for `algorithm` with this id; a token without an id means the only one there is.
-    pub(super) fn find(&self, algorithm: Algorithm, kid: Option<&str>) -> Option<&Key> {
+    pub(super) fn find(&self, algorithm: Algorithm, kid: Option<&str>) -> Option<&VerificationKey> {
         let mut fitting = self.0.iter().filter(|key| {
             key.algorithm() == algorithm && (kid.is_none() || key.kid.as_deref() == kid)
         });
@@ -121,8 +121,8 @@ impl KeySet {
     }
 }
 
-impl WrittenKey {
-    fn check(self) -> Option<Key> {
+impl Jwk {
+    fn check(self) -> Option<VerificationKey> {
         if self.usage.is_some_and(|usage| usage != "sig") {
             return None;
         }
@@ -136,13 +136,13 @@ impl WrittenKey {
                 let mut point = [4; 65];
                 point[1..33].copy_from_slice(&coordinate(&self.x?)?);
                 point[33..].copy_from_slice(&coordinate(&self.y?)?);
-                Material::P256(point)
+                KeyMaterial::P256(point)
             }
-            ("OKP", Some("Ed25519")) => Material::Ed25519(coordinate(&self.x?)?),
+            ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(coordinate(&self.x?)?),
             _ => return None,
         };
         let kid = self.kid;
-        let key = Key { kid, material };
+        let key = VerificationKey { kid, material };
         match self.alg {
             Some(name) if Algorithm::named(&name) != Some(key.algorithm()) => None,
             _ => Some(key),
@@ -150,12 +150,12 @@ impl WrittenKey {
     }
 }
 
-fn rsa(n: &str, e: &str) -> Option<Material> {
+fn rsa(n: &str, e: &str) -> Option<KeyMaterial> {
     let n = number(n)?;
     let e = number(e)?;
     let spare = n.first()?.leading_zeros() as usize;
     let is_usable = RSA_BITS.contains(&(n.len() * 8 - spare));
-    is_usable.then_some(Material::Rsa(RsaPublicKeyComponents { n, e }))
+    is_usable.then_some(KeyMaterial::Rsa(RsaPublicKeyComponents { n, e }))
 }
 
 /// The bytes of a number, without zeros in front.

@@ -7,7 +7,7 @@ use super::*;
 use crate::access::{
     Authenticator, Identity,
     testing::{
-        HERE, ISSUER, Origin, RSA_PUBLIC, SECRET, START, Signer, ask_with, b64, claims,
+        HERE, ISSUER, RSA_PUBLIC, SECRET, START, Signer, TestOrigin, ask_with, b64, claims,
         claims_with, clock, end, pass, set, settings, tokens, with_secret, with_set,
     },
 };
@@ -20,7 +20,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// What becomes of a token with `changes`, signed with the secret.
-fn answer_to(changes: Value) -> Result<Identity, Denied> {
+fn answer_to(changes: Value) -> Result<Identity, AccessDenial> {
     let token = Signer::secret().token("", &claims_with(changes));
     run(ask_with(&with_secret(), &token))
 }
@@ -89,7 +89,7 @@ fn every_change_of_one_byte_is_refused() {
     });
 }
 
-fn authenticator_tokens(authenticator: &Authenticator) -> &Tokens {
+fn authenticator_tokens(authenticator: &Authenticator) -> &TokenVerifier {
     authenticator.tokens().unwrap()
 }
 
@@ -364,7 +364,7 @@ fn times_are_checked_with_some_leeway() {
     ];
     for (changes, expected) in cases {
         let answer = answer_to(changes.clone());
-        let expected = expected.map_err(Denied::Invalid);
+        let expected = expected.map_err(AccessDenial::Invalid);
         assert_eq!(answer.map(|_| ()), expected, "{changes}");
     }
 }
@@ -421,7 +421,7 @@ fn issuer_and_audience_are_compared_exactly() {
     ];
     for (changes, expected) in cases {
         let answer = answer_to(changes.clone());
-        let expected = expected.map_err(Denied::Invalid);
+        let expected = expected.map_err(AccessDenial::Invalid);
         assert_eq!(answer.map(|_| ()), expected, "{changes}");
     }
     // Those in the settings take the place of the endpoint's own.
@@ -534,14 +534,14 @@ fn a_token_that_is_too_long_is_not_looked_at() {
 
 #[test]
 fn settings_without_a_way_to_check_are_refused() {
-    assert!(Tokens::new(tokens(None, None), clock).is_err());
+    assert!(TokenVerifier::new(tokens(None, None), clock).is_err());
     let mut nobody = tokens(Some(SECRET), None);
     nobody.claims.user = String::new();
-    assert!(Tokens::new(nobody, clock).is_err());
+    assert!(TokenVerifier::new(nobody, clock).is_err());
 }
 
 /// Somebody who asks `origin` for keys.
-fn asking(origin: &Origin, keep: u64) -> Authenticator {
+fn asking(origin: &TestOrigin, keep: u64) -> Authenticator {
     let source = origin.key_set(Duration::from_secs(keep));
     Authenticator::new(settings(tokens(None, Some(source)))).unwrap()
 }
@@ -554,7 +554,7 @@ fn lasting() -> Value {
 #[tokio::test]
 async fn keys_are_fetched_once_and_again_when_they_are_rotated() {
     let [old, new] = [Signer::p256(), Signer::p256()];
-    let origin = Origin::saying(200, set(&[old.jwk("old")]));
+    let origin = TestOrigin::saying(200, set(&[old.jwk("old")]));
     let authenticator = asking(&origin, 3600);
     assert_eq!(origin.times(), 0);
     let [old_token, new_token] = [old.token("old", &lasting()), new.token("new", &lasting())];
@@ -581,7 +581,7 @@ async fn keys_are_fetched_once_and_again_when_they_are_rotated() {
 #[tokio::test]
 async fn a_reload_keeps_the_set_until_there_is_a_newer_one() {
     let [old, new] = [Signer::p256(), Signer::p256()];
-    let origin = Origin::saying(200, set(&[old.jwk("old")]));
+    let origin = TestOrigin::saying(200, set(&[old.jwk("old")]));
     let first = asking(&origin, 3600);
     let [old_token, new_token] = [old.token("old", &lasting()), new.token("new", &lasting())];
     assert!(ask_with(&first, &old_token).await.is_ok());
@@ -595,17 +595,17 @@ async fn a_reload_keeps_the_set_until_there_is_a_newer_one() {
     assert!(ask_with(&third, &new_token).await.is_ok());
     let unknown = Err(invalid("unknown_key"));
     assert_eq!(ask_with(&third, &old_token).await, unknown);
-    let elsewhere = Origin::saying(500, String::new());
+    let elsewhere = TestOrigin::saying(500, String::new());
     let fourth = asking(&elsewhere, 3600);
     fourth.succeed(&third);
-    let unavailable = Err(Denied::Unavailable);
+    let unavailable = Err(AccessDenial::Unavailable);
     assert_eq!(ask_with(&fourth, &new_token).await, unavailable);
 }
 
 #[tokio::test]
 async fn made_up_keys_do_not_become_requests() {
     let signer = Signer::p256();
-    let origin = Origin::saying(200, set(&[signer.jwk("1")]));
+    let origin = TestOrigin::saying(200, set(&[signer.jwk("1")]));
     let authenticator = asking(&origin, 3600);
     for second in 0..30 {
         for index in 0..10 {
@@ -629,7 +629,7 @@ async fn old_keys_are_used_when_there_are_no_newer_ones_but_not_for_ever() {
     const DAY: u64 = 24 * 60 * 60;
     let signer = Signer::ed25519();
     let good = set(&[signer.jwk("1")]);
-    let origin = Origin::saying(200, good.as_str());
+    let origin = TestOrigin::saying(200, good.as_str());
     let authenticator = asking(&origin, 60);
     let token = signer.token("1", &lasting());
     assert!(ask_with(&authenticator, &token).await.is_ok());
@@ -659,7 +659,7 @@ async fn old_keys_are_used_when_there_are_no_newer_ones_but_not_for_ever() {
         assert_eq!(origin.times(), times, "{status}");
     }
     pass(Duration::from_secs(DAY));
-    let unavailable = Err(Denied::Unavailable);
+    let unavailable = Err(AccessDenial::Unavailable);
     assert_eq!(ask_with(&authenticator, &token).await, unavailable);
     origin.now_says(200, good);
     assert_eq!(ask_with(&authenticator, &token).await, unavailable);
@@ -670,13 +670,13 @@ async fn old_keys_are_used_when_there_are_no_newer_ones_but_not_for_ever() {
 #[tokio::test]
 async fn without_any_keys_it_cannot_be_found_out() {
     let signer = Signer::ed25519();
-    let origin = Origin::saying(503, "");
+    let origin = TestOrigin::saying(503, "");
     let authenticator = asking(&origin, 60);
     let token = signer.token("1", &lasting());
     for asked in 1..4 {
         for _ in 0..3 {
             let answer = ask_with(&authenticator, &token).await;
-            assert_eq!(answer, Err(Denied::Unavailable));
+            assert_eq!(answer, Err(AccessDenial::Unavailable));
         }
         assert_eq!(origin.times(), asked);
         pass(Duration::from_secs(1));
@@ -690,7 +690,7 @@ async fn without_any_keys_it_cannot_be_found_out() {
 async fn many_at_once_ask_once() {
     let signer = Signer::ed25519();
     let body = set(&[signer.jwk("1")]);
-    let origin = Origin::saying(200, body);
+    let origin = TestOrigin::saying(200, body);
     let authenticator = asking(&origin, 60);
     let token = signer.token("1", &lasting());
     for round in 1..4 {
@@ -707,7 +707,7 @@ async fn an_answer_is_not_lost_when_nobody_waits_for_it_any_more() {
     let signer = Signer::ed25519();
     let body = set(&[signer.jwk("1")]);
     let (release, released) = std::sync::mpsc::channel();
-    let origin = Origin::new(move |_| {
+    let origin = TestOrigin::new(move |_| {
         released.recv().unwrap();
         (200, body.clone())
     });

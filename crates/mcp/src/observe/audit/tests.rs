@@ -292,7 +292,7 @@ fn calls_go_on_while_nothing_can_be_written_and_what_is_missing_is_counted() {
 fn half_a_line_does_not_spoil_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let mut record = Record {
+    let mut record = AuditFile {
         file: None,
         path: path.clone(),
         max_bytes: PLENTY.0,

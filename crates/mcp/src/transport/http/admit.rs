@@ -16,13 +16,13 @@ use super::{
         JSON, busy, internal, missing_session, refuse, respond, too_large, try_later,
         unknown_session,
     },
-    sessions::{Opening, Owner, Sessions, StreamPlace, Using},
+    sessions::{Owner, SessionLease, SessionReservation, Sessions, StreamSlot},
 };
 use crate::{
-    access::Leave,
-    call::{error::Refusal, request_facts::MessageShare, shares::Shares},
+    access::ListenPermit,
+    call::{error::Refusal, request_facts::MessageShare, shares::CallerSlots},
     transport::{
-        message::{self, Rejected},
+        message::{self, Rejection},
         server::VERSIONS,
     },
 };
@@ -40,7 +40,7 @@ pub(super) struct AdmissionStep {
     /// The sessions, where the world has any.
     pub(super) sessions: Option<Arc<Sessions>>,
     /// Places for large messages.
-    pub(super) large: Arc<Shares>,
+    pub(super) large: Arc<CallerSlots>,
     pub(super) max_body_bytes: usize,
     pub(super) body_timeout: Duration,
 }
@@ -50,7 +50,7 @@ pub(super) struct AdmittedRequest {
     pub(super) request: Request,
     pub(super) session: SessionUse,
     /// Who sent it, where callers sign in.
-    pub(super) leave: Option<Arc<Leave>>,
+    pub(super) leave: Option<Arc<ListenPermit>>,
     /// The share of memory that its message occupies, if that is large.
     pub(super) memory: Option<MessageShare>,
 }
@@ -60,9 +60,9 @@ pub(super) enum SessionUse {
     /// Not at all.
     None,
     /// It opens one.
-    Opens(Opening),
+    Opens(SessionReservation),
     /// It belongs to one, which stays awake for as long as this is held; with the place of the stream that it asks for.
-    Within(Using, Option<StreamPlace>),
+    Within(SessionLease, Option<StreamSlot>),
 }
 
 impl AdmissionStep {
@@ -74,7 +74,7 @@ impl AdmissionStep {
         &self,
         mut parts: Parts,
         body: Body,
-        leave: Option<Arc<Leave>>,
+        leave: Option<Arc<ListenPermit>>,
     ) -> Result<AdmittedRequest, Box<Response>> {
         let owner = Owner(leave.as_ref().map(|leave| leave.identity().key.clone()));
         if parts.method != Method::POST {
@@ -184,8 +184,8 @@ impl AdmissionStep {
                 let body = bytes.slice_ref(message::without_byte_order_mark(&bytes));
                 Ok((Body::from(body), decoded.message))
             }
-            Err(Rejected::Answer(error)) => Err(respond(StatusCode::BAD_REQUEST, &error)),
-            Err(Rejected::Silence) => Err(refuse(
+            Err(Rejection::Answer(error)) => Err(respond(StatusCode::BAD_REQUEST, &error)),
+            Err(Rejection::Silence) => Err(refuse(
                 StatusCode::BAD_REQUEST,
                 "Invalid Request: the notification cannot be decoded.",
             )),

@@ -14,7 +14,9 @@ use serde_json::json;
 use super::refusal::{outcome, respond};
 use crate::{
     Observer,
-    access::{Acl, Asked, Authenticator, Denied, Leave, Live, Rates},
+    access::{
+        AccessDenial, Acl, Authenticator, ListenPermit, LiveValue, RateLimits, RequestCredentials,
+    },
     call::error::Refusal,
 };
 
@@ -26,11 +28,11 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Settings of the authentication step.
 pub struct AuthenticationSettings {
     /// Who can sign in; without it, everybody is let in and nobody is told apart.
-    pub authenticator: Option<Arc<Live<Authenticator>>>,
+    pub authenticator: Option<Arc<LiveValue<Authenticator>>>,
     /// What each role may use.
-    pub roles: Arc<Live<Acl>>,
+    pub roles: Arc<LiveValue<Acl>>,
     /// How many requests are taken. They count only where people sign in.
-    pub rates: Rates,
+    pub rates: RateLimits,
     /// What this server is called from outside, such as `https://notes.example`; without a final slash.
     pub public_url: String,
     /// Reverse proxies whose word about the address of a client counts.
@@ -52,7 +54,7 @@ impl AuthenticationStep {
     }
 
     /// Who can sign in, as it is replaced from time to time.
-    pub(super) fn authenticator(&self) -> Option<&Arc<Live<Authenticator>>> {
+    pub(super) fn authenticator(&self) -> Option<&Arc<LiveValue<Authenticator>>> {
         self.settings.authenticator.as_ref()
     }
 
@@ -75,14 +77,14 @@ impl AuthenticationStep {
         &self,
         parts: &mut Parts,
         tokens_only: bool,
-    ) -> Result<Option<Arc<Leave>>, Box<Response>> {
+    ) -> Result<Option<Arc<ListenPermit>>, Box<Response>> {
         let Some(live) = &self.settings.authenticator else {
             return Ok(None);
         };
         let authenticator = live.get();
         let path = parts.uri.path().to_owned();
         let resource = self.resource(&path);
-        let asked = Asked {
+        let asked = RequestCredentials {
             headers: &parts.headers,
             audience: [&resource, &self.settings.public_url],
             tokens_only,
@@ -90,12 +92,12 @@ impl AuthenticationStep {
         let admit = |caller: &str| self.settings.rates.admit_caller(caller);
         let identity = match authenticator.authenticate_within(asked, admit).await {
             Ok(identity) => Arc::new(identity),
-            Err(Denied::TooMany(wait)) => return Err(self.too_many("caller_rate", wait)),
+            Err(AccessDenial::TooMany(wait)) => return Err(self.too_many("caller_rate", wait)),
             Err(denied) => return Err(self.turn_away(&authenticator, &denied, &path)),
         };
         let audience = [resource, self.settings.public_url.clone()];
         let roles = &self.settings.roles;
-        let leave = Leave::new(identity, audience, live, roles);
+        let leave = ListenPermit::new(identity, audience, live, roles);
         // Nothing after this step needs them, and nothing that shows headers can show them.
         for name in [
             header::AUTHORIZATION.as_str(),
@@ -141,25 +143,25 @@ impl AuthenticationStep {
     fn turn_away(
         &self,
         authenticator: &Authenticator,
-        denied: &Denied,
+        denied: &AccessDenial,
         path: &str,
     ) -> Box<Response> {
         let (status, refusal, reason) = match denied {
-            Denied::Missing => (
+            AccessDenial::Missing => (
                 StatusCode::UNAUTHORIZED,
                 Refusal::Unauthenticated,
                 "no_credentials",
             ),
-            Denied::Invalid(reason) => {
+            AccessDenial::Invalid(reason) => {
                 (StatusCode::UNAUTHORIZED, Refusal::Unauthenticated, *reason)
             }
-            Denied::Ambiguous => (
+            AccessDenial::Ambiguous => (
                 StatusCode::BAD_REQUEST,
                 Refusal::AmbiguousCredentials,
                 "ambiguous_credentials",
             ),
-            Denied::NoAccess => (StatusCode::FORBIDDEN, Refusal::NoAccess, "no_access"),
-            Denied::Unavailable | Denied::TooMany(_) => (
+            AccessDenial::NoAccess => (StatusCode::FORBIDDEN, Refusal::NoAccess, "no_access"),
+            AccessDenial::Unavailable | AccessDenial::TooMany(_) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 Refusal::AuthUnavailable,
                 "auth_unavailable",
@@ -182,13 +184,18 @@ impl AuthenticationStep {
     }
 
     /// What RFC 6750, RFC 9728 and the protocol want said to somebody who has not signed in.
-    fn challenge(&self, authenticator: &Authenticator, denied: &Denied, path: &str) -> String {
+    fn challenge(
+        &self,
+        authenticator: &Authenticator,
+        denied: &AccessDenial,
+        path: &str,
+    ) -> String {
         let mut challenge = "Bearer realm=\"sectile\"".to_owned();
         if authenticator.token_sources().is_some() {
             let place = format!("{}{METADATA}{path}", self.settings.public_url);
             challenge += &format!(", resource_metadata=\"{place}\"");
         }
-        if matches!(denied, Denied::Invalid(_)) {
+        if matches!(denied, AccessDenial::Invalid(_)) {
             challenge += ", error=\"invalid_token\"";
         }
         challenge

@@ -14,19 +14,19 @@ use super::{
     HttpSettings,
     admit::{AdmissionStep, AdmittedRequest, SESSION_ID, SessionUse},
     refusal::{SOON, as_json_rpc, foreign_origin, internal, is_json, outcome},
-    sessions::{Opening, Sessions, StreamPlace},
+    sessions::{SessionReservation, Sessions, StreamSlot},
 };
 use crate::{
-    access::Leave,
+    access::ListenPermit,
     call::{
         request_facts::{OverloadFlag, RequestFacts},
         structured::{StructuredSlot, put_in_place},
     },
-    transport::server::Server,
+    transport::server::McpServer,
 };
 
 pub(super) struct Endpoint {
-    pub(super) service: StreamableHttpService<Server, Sessions>,
+    pub(super) service: StreamableHttpService<McpServer, Sessions>,
     pub(super) tokens_only: bool,
     pub(super) admission: AdmissionStep,
     pub(super) settings: HttpSettings,
@@ -132,7 +132,7 @@ fn ended(mut response: Response) -> Response {
 }
 
 /// The answer to a handshake. Its session is there for good once all of it was sent.
-fn completing(response: Response, opening: Opening) -> Response {
+fn completing(response: Response, opening: SessionReservation) -> Response {
     if !response.headers().contains_key(SESSION_ID) {
         return response;
     }
@@ -142,7 +142,7 @@ fn completing(response: Response, opening: Opening) -> Response {
 }
 
 /// A stream of notices, which ends with the leave of the caller who asked for it.
-fn ending(response: Response, place: StreamPlace, leave: Option<Arc<Leave>>) -> Response {
+fn ending(response: Response, place: StreamSlot, leave: Option<Arc<ListenPermit>>) -> Response {
     let over = async move {
         match leave {
             Some(leave) => leave.ended().await,

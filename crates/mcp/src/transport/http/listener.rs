@@ -48,10 +48,10 @@ use tower::Service as _;
 pub use self::tls::ServerTls;
 
 use self::{
-    places::{Asking, Bounds, Place, Places},
-    stall::Unstalled,
+    places::{Bounds, ConnectionSlot, ConnectionSlots, RequestGuard},
+    stall::StallTimeoutStream,
 };
-use crate::access::Live;
+use crate::access::LiveValue;
 
 /// What a connection buffers at most, where heads may not be longer.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -62,7 +62,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)
 #[derive(Clone)]
 pub struct ListenerSettings {
     /// Certificate and key, where connections are encrypted.
-    pub tls: Option<Arc<Live<ServerTls>>>,
+    pub tls: Option<Arc<LiveValue<ServerTls>>>,
     /// Connections that may be open at the same time.
     pub max_connections: usize,
     /// Those of one address, unless it is that of a proxy.
@@ -84,7 +84,7 @@ pub(super) async fn serve(
     shutdown: &CancellationToken,
     drain: Duration,
 ) -> io::Result<()> {
-    let places = Arc::new(Places::new(Bounds {
+    let places = Arc::new(ConnectionSlots::new(Bounds {
         max: settings.max_connections,
         per_address: settings.max_connections_per_address,
         proxies: settings.trusted_proxies.clone(),
@@ -93,7 +93,7 @@ pub(super) async fn serve(
     // Whatever is still open when this function ends, ends with it.
     let abandoned = CancellationToken::new();
     let _abandon = abandoned.clone().drop_guard();
-    let server = Arc::new(Server {
+    let server = Arc::new(ConnectionServer {
         protocol: protocol(settings),
         // Made ready once, not with each request.
         app: app.with_state(()),
@@ -128,22 +128,27 @@ pub(super) async fn serve(
 }
 
 /// What every connection is served with.
-struct Server {
+struct ConnectionServer {
     protocol: http1::Builder,
     app: Router,
     settings: ListenerSettings,
     shutdown: CancellationToken,
 }
 
-impl Server {
+impl ConnectionServer {
     /// Serves one connection to its end.
-    async fn attend(&self, stream: TcpStream, peer: (SocketAddr, &Arc<Place>), watcher: Watcher) {
+    async fn attend(
+        &self,
+        stream: TcpStream,
+        peer: (SocketAddr, &Arc<ConnectionSlot>),
+        watcher: Watcher,
+    ) {
         // Answers are small and written in pieces; waiting to fill a packet would cost 40 ms a call.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(kind = ?error.kind(), "TCP_NODELAY could not be set");
         }
         let patience = self.settings.head_timeout;
-        let stream = Unstalled::new(stream, patience);
+        let stream = StallTimeoutStream::new(stream, patience);
         let Some(tls) = &self.settings.tls else {
             return self.converse(stream, peer, watcher).await;
         };
@@ -165,7 +170,7 @@ impl Server {
     async fn converse(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-        (peer, place): (SocketAddr, &Arc<Place>),
+        (peer, place): (SocketAddr, &Arc<ConnectionSlot>),
         watcher: Watcher,
     ) {
         let app = &self.app;
@@ -174,9 +179,9 @@ impl Server {
             let asking = place.asks();
             let answer = app.clone().call(request);
             async move {
-                let asking = asking.ok_or(GaveWay)?;
+                let asking = asking.ok_or(ConnectionDisplaced)?;
                 let answer = answer.await.unwrap_or_else(|never| match never {});
-                Ok::<_, GaveWay>(answer.map(|body| Awaited {
+                Ok::<_, ConnectionDisplaced>(answer.map(|body| TrackedBody {
                     body,
                     _asking: asking,
                 }))
@@ -194,15 +199,15 @@ impl Server {
 /// A request came over a connection that another has taken the place of.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection gave way to another")]
-struct GaveWay;
+struct ConnectionDisplaced;
 
 /// The body of an answer. Until it has been sent, its connection has a request under way.
-struct Awaited {
+struct TrackedBody {
     body: Body,
-    _asking: Asking,
+    _asking: RequestGuard,
 }
 
-impl HttpBody for Awaited {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

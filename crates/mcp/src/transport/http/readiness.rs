@@ -29,17 +29,17 @@ const KEEP: Duration = Duration::from_secs(1);
 /// What probes are answered.
 pub(super) struct Readiness {
     stopping: CancellationToken,
-    known: Mutex<Known>,
+    known: Mutex<ReadinessState>,
 }
 
-struct Known {
-    worlds: Vec<Asked>,
+struct ReadinessState {
+    worlds: Vec<WorldProbe>,
     /// When they were asked last.
     asked: Option<Instant>,
 }
 
 /// A world, and what it said last.
-struct Asked {
+struct WorldProbe {
     surface: Arc<Surface>,
     is_ready: bool,
     /// One that did not answer in time is not asked again before it does: threads are few.
@@ -52,12 +52,12 @@ impl Readiness {
         surfaces: impl Iterator<Item = Arc<Surface>>,
         stopping: CancellationToken,
     ) -> Self {
-        let worlds = surfaces.map(|surface| Asked {
+        let worlds = surfaces.map(|surface| WorldProbe {
             surface,
             is_ready: true,
             running: None,
         });
-        let known = Known {
+        let known = ReadinessState {
             worlds: worlds.collect(),
             asked: None,
         };
@@ -74,7 +74,7 @@ impl Readiness {
         }
         let mut known = self.known.lock().await;
         if known.asked.is_none_or(|asked| asked.elapsed() >= KEEP) {
-            join_all(known.worlds.iter_mut().map(Asked::ask)).await;
+            join_all(known.worlds.iter_mut().map(WorldProbe::ask)).await;
             known.asked = Some(Instant::now());
         }
         let missing = known.worlds.iter().filter(|world| !world.is_ready);
@@ -86,7 +86,7 @@ impl Readiness {
     }
 }
 
-impl Asked {
+impl WorldProbe {
     /// Asks the world, and tells the log when it says something else than before.
     async fn ask(&mut self) {
         let said = self.said().await;

@@ -5,7 +5,7 @@
 //! rest: rmcp's part of it goes, what belongs to the client stays, and its next message wakes it up.
 //!
 //! A session belongs to its owner from the moment that rmcp makes it: the endpoint says for whom it opens one in a task-local
-//! ([`Opening`]), because rmcp does not. Anyone who hangs up before the answer has left leaves no session behind, and one
+//! ([`SessionReservation`]), because rmcp does not. Anyone who hangs up before the answer has left leaves no session behind, and one
 //! that its client never comes back to ends soon.
 //!
 //! rmcp can lose an answer when a client uses the id of a request that still runs. Requests therefore pass the same list
@@ -46,30 +46,30 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Connection,
-    access::{Authenticator, Live},
-    transport::{in_flight::InFlight, message},
+    access::{Authenticator, LiveValue},
+    transport::{in_flight::InFlightRequests, message},
 };
 
 /// The sessions of one world.
 pub(super) struct Sessions {
     local: LocalSessionManager,
-    places: Mutex<Places>,
+    places: Mutex<SessionTable>,
     bounds: SessionBounds,
     /// Who can sign in, where callers do.
-    authenticator: Option<Arc<Live<Authenticator>>>,
+    authenticator: Option<Arc<LiveValue<Authenticator>>>,
     /// Ends the streams that nothing else would end.
     stopping: CancellationToken,
 }
 
 /// Who has which places. A caller's place is counted once: while the session is being opened, then as the session.
 #[derive(Default)]
-struct Places {
-    open: HashMap<SessionId, Arc<Session>>,
+struct SessionTable {
+    open: HashMap<SessionId, Arc<HttpSession>>,
     /// Who is opening a session that rmcp has not made yet.
     opening: Vec<Owner>,
 }
 
-impl Places {
+impl SessionTable {
     fn of(&self, owner: &Owner) -> usize {
         let open = self.open.values().filter(|open| open.owner == *owner);
         let opening = self.opening.iter().filter(|&other| other == owner);
@@ -103,19 +103,19 @@ pub struct SessionBounds {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner(pub(super) Option<String>);
 
-struct Session {
-    in_flight: InFlight,
+struct HttpSession {
+    in_flight: InFlightRequests,
     owner: Owner,
     connection: Arc<Connection>,
     /// Notice streams that its client has open.
     streams: Arc<AtomicUsize>,
-    life: Mutex<Life>,
+    life: Mutex<SessionLife>,
     /// Held while it is put to rest, so that nobody finds half a session.
     switching: tokio::sync::Mutex<()>,
 }
 
 /// Where a session is between awake and gone.
-struct Life {
+struct SessionLife {
     /// Requests and streams that need it.
     users: usize,
     last_used: Instant,
@@ -128,10 +128,10 @@ struct Life {
 }
 
 /// Keeps a session awake.
-pub(super) struct Using(Arc<Session>);
+pub(super) struct SessionLease(Arc<HttpSession>);
 
-impl Using {
-    fn new(session: &Arc<Session>) -> Self {
+impl SessionLease {
+    fn new(session: &Arc<HttpSession>) -> Self {
         session.life.lock().users += 1;
         Self(Arc::clone(session))
     }
@@ -146,13 +146,13 @@ impl Using {
     }
 
     /// A place for one more notice stream of this session, if there is one.
-    pub(super) fn stream(&self) -> Option<StreamPlace> {
-        let place = StreamPlace(Arc::clone(&self.0.streams));
+    pub(super) fn stream(&self) -> Option<StreamSlot> {
+        let place = StreamSlot(Arc::clone(&self.0.streams));
         (self.0.streams.fetch_add(1, Ordering::Relaxed) < MAX_STREAMS).then_some(place)
     }
 }
 
-impl Drop for Using {
+impl Drop for SessionLease {
     fn drop(&mut self) {
         let mut life = self.0.life.lock();
         life.users -= 1;
@@ -164,22 +164,22 @@ impl Drop for Using {
 const MAX_STREAMS: usize = 8;
 
 /// The place of a notice stream, given back when dropped.
-pub(super) struct StreamPlace(Arc<AtomicUsize>);
+pub(super) struct StreamSlot(Arc<AtomicUsize>);
 
-impl Drop for StreamPlace {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Session {
+impl HttpSession {
     fn new(owner: Owner, connection: Arc<Connection>) -> Self {
         Self {
-            in_flight: InFlight::default(),
+            in_flight: InFlightRequests::default(),
             owner,
             connection,
             streams: Arc::default(),
-            life: Mutex::new(Life {
+            life: Mutex::new(SessionLife {
                 users: 0,
                 last_used: Instant::now(),
                 is_confirmed: false,
@@ -204,25 +204,25 @@ impl Session {
 
 tokio::task_local! {
     /// For whom the request that is being served opens a session.
-    static OPENING: Arc<Reserved>;
+    static OPENING: Arc<ReservedSession>;
 }
 
-/// A place for a session that is being opened. Dropped before [`Opening::complete`], it takes the session with it.
-pub(super) struct Opening {
+/// A place for a session that is being opened. Dropped before [`SessionReservation::complete`], it takes the session with it.
+pub(super) struct SessionReservation {
     sessions: Arc<Sessions>,
-    reserved: Arc<Reserved>,
+    reserved: Arc<ReservedSession>,
     is_complete: bool,
 }
 
 /// What a session will be made with.
-struct Reserved {
+struct ReservedSession {
     owner: Owner,
     connection: Arc<Connection>,
     /// The session, once there is one.
     made: Mutex<Option<SessionId>>,
 }
 
-impl Opening {
+impl SessionReservation {
     /// What will be kept for the session.
     pub(super) fn connection(&self) -> &Arc<Connection> {
         &self.reserved.connection
@@ -239,7 +239,7 @@ impl Opening {
     }
 }
 
-impl Drop for Opening {
+impl Drop for SessionReservation {
     fn drop(&mut self) {
         if self.is_complete {
             return;
@@ -260,7 +260,7 @@ impl Drop for Opening {
 impl Sessions {
     pub(super) fn new(
         bounds: SessionBounds,
-        authenticator: Option<Arc<Live<Authenticator>>>,
+        authenticator: Option<Arc<LiveValue<Authenticator>>>,
         stopping: CancellationToken,
     ) -> Self {
         let mut config = SessionConfig::default();
@@ -281,7 +281,7 @@ impl Sessions {
     }
 
     /// A place for a new session, if there is one.
-    pub(super) fn begin_opening(self: &Arc<Self>, owner: &Owner) -> Option<Opening> {
+    pub(super) fn begin_opening(self: &Arc<Self>, owner: &Owner) -> Option<SessionReservation> {
         let mut places = self.places.lock();
         let all = places.open.len() + places.opening.len();
         let own = owner.0.as_ref().map_or(0, |_| places.of(owner));
@@ -289,12 +289,12 @@ impl Sessions {
             return None;
         }
         places.opening.push(owner.clone());
-        let reserved = Arc::new(Reserved {
+        let reserved = Arc::new(ReservedSession {
             owner: owner.clone(),
             connection: Arc::new(Connection::until(&self.stopping)),
             made: Mutex::default(),
         });
-        Some(Opening {
+        Some(SessionReservation {
             sessions: Arc::clone(self),
             reserved,
             is_complete: false,
@@ -302,12 +302,12 @@ impl Sessions {
     }
 
     /// The session of this id, if `owner` has it open. That of somebody else is as unknown as any.
-    pub(super) fn using(&self, id: &str, owner: &Owner) -> Option<Using> {
+    pub(super) fn using(&self, id: &str, owner: &Owner) -> Option<SessionLease> {
         let places = self.places.lock();
         let session = places.open.get(id);
         let session = session.filter(|session| session.owner == *owner)?;
         session.life.lock().is_confirmed = true;
-        Some(Using::new(session))
+        Some(SessionLease::new(session))
     }
 
     /// Puts sessions to rest that nobody uses, and ends those that nobody has used for too long, or whose key was revoked,
@@ -361,14 +361,14 @@ impl Sessions {
         }
     }
 
-    fn all(&self) -> Vec<(SessionId, Arc<Session>)> {
+    fn all(&self) -> Vec<(SessionId, Arc<HttpSession>)> {
         let places = self.places.lock();
         let open = places.open.iter();
         open.map(|(id, session)| (id.clone(), Arc::clone(session)))
             .collect()
     }
 
-    async fn rest(&self, id: &SessionId, session: &Session) {
+    async fn rest(&self, id: &SessionId, session: &HttpSession) {
         let _switching = session.switching.lock().await;
         let is_awake = self.local.has_session(id).await.unwrap_or(false);
         // Somebody may have come since, who now waits for the switching to be over.
@@ -399,7 +399,7 @@ impl Sessions {
     }
 
     /// Ends what is left of a session that nobody can find any more.
-    async fn close(&self, id: &SessionId, session: &Session) {
+    async fn close(&self, id: &SessionId, session: &HttpSession) {
         // Anyone who is about to use it finds no session, instead of half of one.
         drop(session.switching.lock().await);
         self.close_local(id).await;
@@ -418,7 +418,7 @@ impl Sessions {
         }
     }
 
-    fn session(&self, id: &SessionId) -> Result<Arc<Session>, LocalSessionManagerError> {
+    fn session(&self, id: &SessionId) -> Result<Arc<HttpSession>, LocalSessionManagerError> {
         let session = self.places.lock().open.get(id).cloned();
         session.ok_or_else(|| LocalSessionManagerError::SessionNotFound(id.clone()))
     }
@@ -433,7 +433,7 @@ impl SessionManager for Sessions {
         let reserved = reserved.map_err(|_| SessionError::SessionServiceTerminated)?;
         let (id, worker) = self.local.create_session().await?;
         let connection = Arc::clone(&reserved.connection);
-        let session = Arc::new(Session::new(reserved.owner.clone(), connection));
+        let session = Arc::new(HttpSession::new(reserved.owner.clone(), connection));
         {
             let mut places = self.places.lock();
             places.free(&reserved.owner);
@@ -504,7 +504,7 @@ impl SessionManager for Sessions {
             .inspect_err(|_| {
                 session.in_flight.finish(&known_by);
             })?;
-        let using = Using::new(&session);
+        let using = SessionLease::new(&session);
         let answers = answers.map(move |answer| {
             let _awake = &using;
             with_id(answer, &known_by, &client_id)
@@ -532,7 +532,7 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let using = Using::new(&self.session(id)?);
+        let using = SessionLease::new(&self.session(id)?);
         let notices = self.local.create_standalone_stream(id).await?;
         let notices = notices.inspect(move |_| {
             let _awake = &using;
@@ -545,7 +545,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let using = Using::new(&self.session(id)?);
+        let using = SessionLease::new(&self.session(id)?);
         let rest = self.local.resume(id, last_event_id).await?;
         let rest = rest.inspect(move |_| {
             let _awake = &using;
@@ -555,10 +555,10 @@ impl SessionManager for Sessions {
 }
 
 /// What clients said when they opened their sessions: rmcp asks for it when a session that it does not have is used.
-pub(super) struct Kept(pub(super) Arc<Sessions>);
+pub(super) struct HandshakeStore(pub(super) Arc<Sessions>);
 
 #[async_trait::async_trait]
-impl SessionStore for Kept {
+impl SessionStore for HandshakeStore {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
         let session = self.0.places.lock().open.get(id).cloned();
         Ok(session.and_then(|session| session.life.lock().opened_with.clone()))
@@ -580,7 +580,7 @@ impl SessionStore for Kept {
 /// rmcp's transport of a session, watched for answers: an id is free as soon as its answer is on the way.
 pub(super) struct SessionTransport {
     worker: WorkerTransport<LocalSessionWorker>,
-    session: Arc<Session>,
+    session: Arc<HttpSession>,
 }
 
 impl Transport<RoleServer> for SessionTransport {
@@ -643,7 +643,10 @@ mod tests {
     }
 
     /// Opens a session as rmcp does while a handshake is served.
-    async fn open(sessions: &Arc<Sessions>, opening: &Opening) -> (SessionId, SessionTransport) {
+    async fn open(
+        sessions: &Arc<Sessions>,
+        opening: &SessionReservation,
+    ) -> (SessionId, SessionTransport) {
         let made = opening.during(sessions.create_session()).await;
         made.expect("a session")
     }

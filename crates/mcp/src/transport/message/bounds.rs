@@ -34,7 +34,7 @@ pub(crate) fn is_short(id: &RequestId) -> bool {
 
 /// What a message is before it is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum MessageExtent {
     /// Not too much, if it is JSON.
     Bounded,
     /// It may hold more values than are allowed.
@@ -44,9 +44,9 @@ pub(super) enum Extent {
 }
 
 /// How much a message holds, whether or not it is JSON.
-pub(super) fn extent(bytes: &[u8]) -> Extent {
+pub(super) fn extent(bytes: &[u8]) -> MessageExtent {
     if bytes.len() <= FEW_BYTES {
-        return Extent::Bounded;
+        return MessageExtent::Bounded;
     }
     let (mut values, mut depth, mut in_text, mut escaped) = (1, 0_usize, false, false);
     for byte in bytes {
@@ -61,27 +61,27 @@ pub(super) fn extent(bytes: &[u8]) -> Extent {
             _ => {}
         }
         if depth > MAX_DEPTH {
-            return Extent::TooDeep;
+            return MessageExtent::TooDeep;
         }
         if values > MAX_VALUES {
-            return Extent::TooMany;
+            return MessageExtent::TooMany;
         }
     }
-    Extent::Bounded
+    MessageExtent::Bounded
 }
 
 /// A long handshake as a short one that says the same as far as this server listens, made without a tree of the rest;
 /// `None` when the message is short, or is not a handshake.
 pub(super) fn shortened(bytes: &[u8]) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
-    struct Peek<'a> {
+    struct MethodPeek<'a> {
         #[serde(borrow)]
         method: Cow<'a, str>,
     }
     if bytes.len() <= FEW_BYTES {
         return None;
     }
-    let peek: Peek<'_> = serde_json::from_slice(bytes).ok()?;
+    let peek: MethodPeek<'_> = serde_json::from_slice(bytes).ok()?;
     if peek.method != "initialize" {
         return None;
     }
@@ -95,25 +95,25 @@ struct Handshake {
     jsonrpc: String,
     id: RequestId,
     method: String,
-    params: Opening,
+    params: HandshakeParams,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Opening {
+struct HandshakeParams {
     protocol_version: String,
-    capabilities: Capabilities,
-    client_info: Client,
+    capabilities: HandshakeCapabilities,
+    client_info: HandshakeClient,
 }
 
 #[derive(Deserialize, Serialize)]
-struct Capabilities {
+struct HandshakeCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
     elicitation: Option<ElicitationCapability>,
 }
 
 #[derive(Deserialize, Serialize)]
-struct Client {
+struct HandshakeClient {
     name: String,
     version: String,
 }

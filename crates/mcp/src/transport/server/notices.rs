@@ -14,38 +14,38 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::{
     Connection, ResourceNotice, Surface,
-    access::Leave,
+    access::ListenPermit,
     call::{
-        connection::{LatestLeave, Watched},
-        policy::Standing,
+        connection::{LatestPermit, WatchedResources},
+        policy::CallerRole,
     },
 };
 
 /// Who hears of changes.
 pub(super) trait Audience: Send + Sync {
     /// Whether it may hear of anything now.
-    fn ear(&self) -> impl Future<Output = Ear> + Send;
+    fn ear(&self) -> impl Future<Output = NoticeAccess> + Send;
     /// Those of the resources that are watched.
     fn watched(&self) -> BTreeSet<String>;
     fn watches(&self, uri: &str) -> bool;
     /// Fails when nobody is there any more.
-    fn tell_updated(&self, uri: String) -> impl Future<Output = Result<(), Gone>> + Send;
-    fn tell_list_changed(&self) -> impl Future<Output = Result<(), Gone>> + Send;
+    fn tell_updated(&self, uri: String) -> impl Future<Output = Result<(), ClientGone>> + Send;
+    fn tell_list_changed(&self) -> impl Future<Output = Result<(), ClientGone>> + Send;
 }
 
 /// Whether somebody may hear of changes.
-pub(super) enum Ear {
+pub(super) enum NoticeAccess {
     /// Of what is there for somebody with this standing.
-    Open(Standing),
+    Open(CallerRole),
     /// Of nothing, until they come with other credentials.
     Closed,
     /// Of nothing any more.
     Deaf,
 }
 
-impl Ear {
+impl NoticeAccess {
     /// What somebody who came with `leave` may hear, or this if that does not hold any more.
-    async fn by(leave: Option<Arc<Leave>>, otherwise: Self) -> Self {
+    async fn by(leave: Option<Arc<ListenPermit>>, otherwise: Self) -> Self {
         match leave {
             None => Self::Open(None),
             Some(leave) if leave.holds().await => Self::Open(Some(leave.identity().role)),
@@ -55,18 +55,18 @@ impl Ear {
 }
 
 /// Nobody is there any more.
-pub(super) struct Gone;
+pub(super) struct ClientGone;
 
 /// A client of the handshake eras, on a connection that carries notices.
 struct Subscriber {
     peer: Peer<RoleServer>,
-    watched: Arc<Watched>,
-    leave: Arc<LatestLeave>,
+    watched: Arc<WatchedResources>,
+    leave: Arc<LatestPermit>,
 }
 
 impl Audience for Subscriber {
-    async fn ear(&self) -> Ear {
-        Ear::by(self.leave.get(), Ear::Closed).await
+    async fn ear(&self) -> NoticeAccess {
+        NoticeAccess::by(self.leave.get(), NoticeAccess::Closed).await
     }
 
     fn watched(&self) -> BTreeSet<String> {
@@ -77,15 +77,15 @@ impl Audience for Subscriber {
         self.watched.contains(uri)
     }
 
-    async fn tell_updated(&self, uri: String) -> Result<(), Gone> {
+    async fn tell_updated(&self, uri: String) -> Result<(), ClientGone> {
         let notice = ResourceUpdatedNotificationParam::new(uri);
         let told = self.peer.notify_resource_updated(notice).await;
-        told.map_err(|_| Gone)
+        told.map_err(|_| ClientGone)
     }
 
-    async fn tell_list_changed(&self) -> Result<(), Gone> {
+    async fn tell_list_changed(&self) -> Result<(), ClientGone> {
         let told = self.peer.notify_resource_list_changed().await;
-        told.map_err(|_| Gone)
+        told.map_err(|_| ClientGone)
     }
 }
 
@@ -94,11 +94,11 @@ pub(super) struct Listener {
     sink: SubscriptionSink,
     watched: BTreeSet<String>,
     hears_of_list: bool,
-    leave: Option<Arc<Leave>>,
+    leave: Option<Arc<ListenPermit>>,
 }
 
 impl Listener {
-    pub(super) fn new(context: &SubscriptionContext, leave: Option<Arc<Leave>>) -> Self {
+    pub(super) fn new(context: &SubscriptionContext, leave: Option<Arc<ListenPermit>>) -> Self {
         let accepted = context.accepted();
         let watched = accepted.resource_subscriptions.iter().flatten();
         Self {
@@ -111,8 +111,8 @@ impl Listener {
 }
 
 impl Audience for Listener {
-    async fn ear(&self) -> Ear {
-        Ear::by(self.leave.clone(), Ear::Deaf).await
+    async fn ear(&self) -> NoticeAccess {
+        NoticeAccess::by(self.leave.clone(), NoticeAccess::Deaf).await
     }
 
     fn watched(&self) -> BTreeSet<String> {
@@ -123,17 +123,17 @@ impl Audience for Listener {
         self.watched.contains(uri)
     }
 
-    async fn tell_updated(&self, uri: String) -> Result<(), Gone> {
+    async fn tell_updated(&self, uri: String) -> Result<(), ClientGone> {
         let told = self.sink.notify_resource_updated(uri).await;
-        told.map_err(|_| Gone)
+        told.map_err(|_| ClientGone)
     }
 
-    async fn tell_list_changed(&self) -> Result<(), Gone> {
+    async fn tell_list_changed(&self) -> Result<(), ClientGone> {
         if !self.hears_of_list {
             return Ok(());
         }
         let told = self.sink.notify_resource_list_changed().await;
-        told.map_err(|_| Gone)
+        told.map_err(|_| ClientGone)
     }
 }
 
@@ -144,7 +144,9 @@ pub(super) fn acceptable(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted.resources_list_changed = requested.resources_list_changed;
     let uris = requested.resource_subscriptions.as_ref();
     accepted.resource_subscriptions = uris
-        .filter(|uris| Watched::has_room_for(uris.len(), uris.iter().map(String::len).sum()))
+        .filter(|uris| {
+            WatchedResources::has_room_for(uris.len(), uris.iter().map(String::len).sum())
+        })
         .cloned();
     accepted
 }
@@ -172,7 +174,7 @@ pub(super) fn tell_connection(
     tokio::spawn(async move {
         let telling = async {
             if has_missed
-                && let Ear::Open(standing) = subscriber.ear().await
+                && let NoticeAccess::Open(standing) = subscriber.ear().await
                 && tell_missed(&surface, &subscriber, standing).await.is_err()
             {
                 return;
@@ -193,24 +195,24 @@ pub(super) async fn tell(
     mut changes: Receiver<ResourceNotice>,
 ) {
     let standing = match audience.ear().await {
-        Ear::Open(standing) => standing,
-        Ear::Closed => None,
-        Ear::Deaf => return,
+        NoticeAccess::Open(standing) => standing,
+        NoticeAccess::Closed => None,
+        NoticeAccess::Deaf => return,
     };
     let mut listing = Listing::new(surface, standing).await;
     let mut has_missed = false;
     loop {
         let notice = changes.recv().await;
         let standing = match audience.ear().await {
-            Ear::Open(standing) => standing,
-            Ear::Closed => {
+            NoticeAccess::Open(standing) => standing,
+            NoticeAccess::Closed => {
                 has_missed = true;
                 match notice {
                     Err(RecvError::Closed) => return,
                     _ => continue,
                 }
             }
-            Ear::Deaf => return,
+            NoticeAccess::Deaf => return,
         };
         let is_another = standing != listing.standing;
         if is_another {
@@ -244,8 +246,8 @@ pub(super) async fn tell(
 async fn tell_missed(
     surface: &Arc<Surface>,
     audience: &impl Audience,
-    standing: Standing,
-) -> Result<(), Gone> {
+    standing: CallerRole,
+) -> Result<(), ClientGone> {
     for uri in audience.watched() {
         if surface.tells_of(&uri, standing) {
             audience.tell_updated(uri).await?;
@@ -261,7 +263,7 @@ async fn tell_all(
     surface: &Arc<Surface>,
     audience: &impl Audience,
     listing: &mut Listing,
-) -> Result<(), Gone> {
+) -> Result<(), ClientGone> {
     for uri in audience.watched() {
         if surface.tells_of(&uri, listing.standing) {
             audience.tell_updated(uri).await?;
@@ -272,12 +274,12 @@ async fn tell_all(
 
 /// The listing as it was last told of, where part of it is hidden.
 struct Listing {
-    standing: Standing,
+    standing: CallerRole,
     digest: Option<u64>,
 }
 
 impl Listing {
-    async fn new(surface: &Arc<Surface>, standing: Standing) -> Self {
+    async fn new(surface: &Arc<Surface>, standing: CallerRole) -> Self {
         let digest = match surface.policy.hides_from_listings(standing) {
             true => Self::digest(surface, standing).await,
             false => None,
@@ -285,7 +287,11 @@ impl Listing {
         Self { standing, digest }
     }
 
-    async fn tell(&mut self, surface: &Arc<Surface>, audience: &impl Audience) -> Result<(), Gone> {
+    async fn tell(
+        &mut self,
+        surface: &Arc<Surface>,
+        audience: &impl Audience,
+    ) -> Result<(), ClientGone> {
         if surface.policy.hides_from_listings(self.standing) {
             let now = Self::digest(surface, self.standing).await;
             if self.digest == now {
@@ -296,7 +302,7 @@ impl Listing {
         audience.tell_list_changed().await
     }
 
-    async fn digest(surface: &Arc<Surface>, standing: Standing) -> Option<u64> {
+    async fn digest(surface: &Arc<Surface>, standing: CallerRole) -> Option<u64> {
         let surface = Arc::clone(surface);
         let digest = tokio::task::spawn_blocking(move || surface.digest_of_listing(standing));
         digest.await.ok()

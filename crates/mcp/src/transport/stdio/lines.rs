@@ -16,7 +16,7 @@ pub(super) struct LineReader<R> {
 }
 
 /// One line.
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// Without its end.
     Complete(Vec<u8>),
     TooLong,
@@ -34,7 +34,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// The next line, or `None` at the end of input. May be dropped at any await and called again.
-    pub(super) async fn next(&mut self) -> Option<Line> {
+    pub(super) async fn next(&mut self) -> Option<InputLine> {
         loop {
             let unseen = &self.buffer[self.scanned..];
             if let Some(end) = unseen.iter().position(|byte| *byte == b'\n') {
@@ -51,7 +51,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 self.scanned = 0;
             } else if self.buffer.len() > self.max_bytes + LINE_END {
                 self.skipping = true;
-                return Some(Line::TooLong);
+                return Some(InputLine::TooLong);
             }
             match self.reader.read_buf(&mut self.buffer).await {
                 Ok(1..) => {}
@@ -66,14 +66,14 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    fn finish(&self, mut line: Vec<u8>) -> Line {
+    fn finish(&self, mut line: Vec<u8>) -> InputLine {
         for end in [b'\n', b'\r'] {
             line.pop_if(|last| *last == end);
         }
         if line.len() > self.max_bytes {
-            Line::TooLong
+            InputLine::TooLong
         } else {
-            Line::Complete(line)
+            InputLine::Complete(line)
         }
     }
 }
@@ -87,8 +87,10 @@ mod tests {
         let mut lines = Vec::new();
         while let Some(line) = reader.next().await {
             lines.push(match line {
-                Line::Complete(bytes) => String::from_utf8(bytes).expect("test input is UTF-8"),
-                Line::TooLong => "TOO LONG".to_owned(),
+                InputLine::Complete(bytes) => {
+                    String::from_utf8(bytes).expect("test input is UTF-8")
+                }
+                InputLine::TooLong => "TOO LONG".to_owned(),
             });
         }
         lines

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use sectile_mcp::{
-    Access, Answer, CallContext, Connection, Facts, Failure, JsonObject, Policy, Surface,
+    Access, Answer, AnswerFacts, CallContext, Connection, Failure, JsonObject, Policy, Surface,
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(super) fn remember(
     };
     let title = context.connection.as_ref().map(kept);
     let title = title.unwrap_or_else(|| "no connection".to_owned());
-    Answer::new(&json!({ "title": title }), Facts::default())
+    Answer::new(&json!({ "title": title }), AnswerFacts::default())
 }
 
 fn remembering() -> Surface {
@@ -85,7 +85,7 @@ fn count(_: &Shelf, _: JsonObject, context: &CallContext) -> Result<Answer, Fail
     };
     let calls = context.connection.as_ref().map(counted);
     let title = format!("{calls:?}, {}", context.is_stateless);
-    Answer::new(&json!({ "title": title }), Facts::default())
+    Answer::new(&json!({ "title": title }), AnswerFacts::default())
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! How a world says that a call failed: as a result, or as a JSON-RPC error.
 
 use sectile_mcp::{
-    Access, Failure, FailureKind, Policy, Resources, Said, Surface, UnknownTool, WorldSpec,
-    policy::Mode,
+    Access, ErrorResponse, Failure, FailureKind, Policy, Resources, Surface, UnknownTool,
+    WorldSpec, policy::Mode,
 };
 use serde_json::{Value, json};
 
@@ -33,12 +33,12 @@ fn failing() -> WorldSpec<Shelf> {
     world.resources = Some(Resources { read, ..RESOURCES });
     world.prompts[1].render = |_, _, _| Err(torn());
     world.envelope = |failure| match &failure.detail {
-        Some(detail) => Said::Error {
+        Some(detail) => ErrorResponse::Error {
             code: -32050,
             message: failure.message.to_string(),
             data: json!({ "z": detail.code, "a": detail.recovery, "facts": detail.data }),
         },
-        None => Said::Error {
+        None => ErrorResponse::Error {
             code: -32051,
             message: failure.message.to_string(),
             data: json!({}),

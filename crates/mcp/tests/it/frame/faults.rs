@@ -7,8 +7,8 @@ use std::{
 };
 
 use sectile_mcp::{
-    Access, Answer, CallContext, Failure, FailureKind, JsonObject, Limits, Pace, Policy, Resources,
-    Surface,
+    Access, Answer, CallContext, Failure, FailureKind, JsonObject, Pace, Policy, Resources,
+    Surface, SurfaceLimits,
 };
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use super::{ALPHA, Client, RESOURCES, Shelf, limits, spec, tool, until};
 use crate::fixture::{Era, PATIENCE};
 
 /// Both eras, with handlers on threads of their own and on the one that moves messages.
-fn ways() -> impl Iterator<Item = (Era, Limits)> {
+fn ways() -> impl Iterator<Item = (Era, SurfaceLimits)> {
     Era::BOTH.into_iter().flat_map(|era| {
         [false, true].map(|inline| {
             let mut limits = limits();
@@ -93,7 +93,7 @@ fn wait_for_cancellation(
 }
 
 /// A client of a world whose tool waits until it is cancelled, with a call of it under way.
-async fn client_of_waiting_tool(era: Era, limits: Limits) -> (Client, Shelf) {
+async fn client_of_waiting_tool(era: Era, limits: SurfaceLimits) -> (Client, Shelf) {
     let shelf = Shelf::default();
     let mut world = spec();
     world.tools = vec![tool("shelve", Access::Write, wait_for_cancellation)];

@@ -7,15 +7,15 @@ use std::{
 
 use sectile_mcp::{
     Policy,
-    policy::{Authorisation, Mode, Names, Visibility},
+    policy::{Authorisation, Mode, NameSet, Visibility},
 };
 use serde_json::{Value, json};
 
 use super::{ALPHA, BETA, Client, spec};
 use crate::fixture::Era;
 
-pub(super) fn names(list: &[&str]) -> Names {
-    Names::new(list.iter().map(|name| (*name).to_owned()))
+pub(super) fn names(list: &[&str]) -> NameSet {
+    NameSet::new(list.iter().map(|name| (*name).to_owned()))
 }
 
 /// A policy with the given allowlist, denylist and list of what callers may use.

@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sectile_mcp::{Access, Answer, CallContext, Facts, Failure, JsonObject, Pace, Policy, Surface};
+use sectile_mcp::{
+    Access, Answer, AnswerFacts, CallContext, Failure, JsonObject, Pace, Policy, Surface,
+};
 use serde_json::{Value, json};
 
 use super::{Client, Shelf, limits, spec, tool, wire::HttpServer};
@@ -28,7 +30,10 @@ fn work(_: &Shelf, _: JsonObject, context: &CallContext) -> Result<Answer, Failu
     progress.report(60, Some(100), "");
     progress.report(100, Some(100), "done");
     progress.report(100, Some(100), "again");
-    Answer::new(&json!({ "title": "x", "burst": burst }), Facts::default())
+    Answer::new(
+        &json!({ "title": "x", "burst": burst }),
+        AnswerFacts::default(),
+    )
 }
 
 fn surface(pace: Pace) -> Surface {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use sectile_mcp::{
-    Access, Answer as ToolAnswer, CallContext, Confirmation, Facts, Failure, JsonObject, Limits,
-    Pace, Policy, Surface, policy::Mode,
+    Access, Answer as ToolAnswer, AnswerFacts, CallContext, Confirmation, Failure, JsonObject,
+    Pace, Policy, Surface, SurfaceLimits, policy::Mode,
 };
 use serde_json::{Value, json};
 
@@ -30,10 +30,13 @@ fn burn(shelf: &Shelf, _: JsonObject, context: &CallContext) -> Result<ToolAnswe
     shelf
         .saw_cancellation
         .store(context.cancelled.is_cancelled(), Ordering::SeqCst);
-    ToolAnswer::new(&json!({ "title": format!("{heard:?}") }), Facts::default())
+    ToolAnswer::new(
+        &json!({ "title": format!("{heard:?}") }),
+        AnswerFacts::default(),
+    )
 }
 
-fn surface_with(shelf: &Shelf, policy: Policy, limits: Limits) -> Surface {
+fn surface_with(shelf: &Shelf, policy: Policy, limits: SurfaceLimits) -> Surface {
     let mut world = spec();
     world.sessions = true;
     world.tools = vec![

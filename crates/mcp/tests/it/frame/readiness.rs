@@ -43,7 +43,7 @@ impl Backend {
             starts: "",
             refused: None,
             ready: Some(ready),
-            envelope: |failure| Said::Result(json!({ "problem": failure.message })),
+            envelope: |failure| ErrorResponse::Result(json!({ "problem": failure.message })),
             errors: ErrorList::default,
         };
         let surface = Surface::new(spec, self.clone(), Policy::default(), limits());

@@ -8,8 +8,8 @@ use std::{
 };
 
 use sectile_mcp::{
-    Access, Answer as ToolAnswer, CallContext, Facts, Failure, JsonObject, Policy, ResourceNotice,
-    Surface, WorldSpec, http::HttpSettings,
+    Access, Answer as ToolAnswer, AnswerFacts, CallContext, Failure, JsonObject, Policy,
+    ResourceNotice, Surface, WorldSpec, http::HttpSettings,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -36,7 +36,7 @@ fn hold(shelf: &Shelf, _: JsonObject, context: &CallContext) -> Result<ToolAnswe
         context.progress.report(1, None, "holding");
         thread::sleep(Duration::from_millis(1));
     }
-    ToolAnswer::new(&json!({ "title": "held" }), Facts::default())
+    ToolAnswer::new(&json!({ "title": "held" }), AnswerFacts::default())
 }
 
 fn world() -> WorldSpec<Shelf> {

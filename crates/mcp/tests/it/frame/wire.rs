@@ -3,8 +3,8 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use sectile_mcp::{
-    Surface, Unobserved,
-    access::Rates,
+    NoObserver, Surface,
+    access::RateLimits,
     http::{
         AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings, Origins,
         SessionBounds, serve,
@@ -61,10 +61,10 @@ pub(super) fn http_settings() -> HttpSettings {
         authentication: Arc::new(AuthenticationStep::new(AuthenticationSettings {
             authenticator: None,
             roles: Arc::default(),
-            rates: Rates::new(0, 0),
+            rates: RateLimits::new(0, 0),
             public_url: "http://127.0.0.1".to_owned(),
             trusted_proxies: Vec::new(),
-            observer: Arc::new(Unobserved),
+            observer: Arc::new(NoObserver),
         })),
     }
 }

@@ -48,17 +48,17 @@ fn gelu(x: f32) -> f32 {
 
 /// Applies [`gelu`] to each number.
 pub(super) fn activate(numbers: &mut [f32]) {
-    Arch::new().dispatch(Activate { numbers });
+    Arch::new().dispatch(ActivationKernel { numbers });
 }
 
 // These are values with a method, not closures: a closure may be called through a function that is not compiled for the
 // processor's features, and then every fused multiply-add is a function call.
 
-struct Activate<'a> {
+struct ActivationKernel<'a> {
     numbers: &'a mut [f32],
 }
 
-impl WithSimd for Activate<'_> {
+impl WithSimd for ActivationKernel<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -95,7 +95,7 @@ fn sum_of<const SQUARES: bool>(numbers: &[f32]) -> f32 {
 /// Applies softmax to each row, after multiplying by `scale`. Only the first `count` numbers of a row count; the others
 /// become zero.
 pub(super) fn distribute(rows: &mut [f32], stride: usize, count: usize, scale: f32) {
-    Arch::new().dispatch(Distribute {
+    Arch::new().dispatch(SoftmaxKernel {
         rows,
         stride,
         count,
@@ -103,14 +103,14 @@ pub(super) fn distribute(rows: &mut [f32], stride: usize, count: usize, scale: f
     });
 }
 
-struct Distribute<'a> {
+struct SoftmaxKernel<'a> {
     rows: &'a mut [f32],
     stride: usize,
     count: usize,
     scale: f32,
 }
 
-impl WithSimd for Distribute<'_> {
+impl WithSimd for SoftmaxKernel<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -145,16 +145,16 @@ fn largest(numbers: &[f32]) -> f32 {
 
 /// Normalises each row to mean 0 and variance 1, then multiplies by `weight` and adds `bias`.
 pub(super) fn normalise(rows: &mut [f32], weight: &[f32], bias: &[f32]) {
-    Arch::new().dispatch(Normalise { rows, weight, bias });
+    Arch::new().dispatch(LayerNormKernel { rows, weight, bias });
 }
 
-struct Normalise<'a> {
+struct LayerNormKernel<'a> {
     rows: &'a mut [f32],
     weight: &'a [f32],
     bias: &'a [f32],
 }
 
-impl WithSimd for Normalise<'_> {
+impl WithSimd for LayerNormKernel<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -209,13 +209,13 @@ mod tests {
         let (weight, bias) = (&numbers[..96], &numbers[96..192]);
         let (mut one, mut other) = (numbers.clone(), numbers.clone());
         activate(&mut one);
-        Activate {
+        ActivationKernel {
             numbers: &mut other,
         }
         .with_simd(Scalar);
         assert_eq!(one, other);
         distribute(&mut one, 64, 57, 0.25);
-        Distribute {
+        SoftmaxKernel {
             rows: &mut other,
             stride: 64,
             count: 57,
@@ -224,7 +224,7 @@ mod tests {
         .with_simd(Scalar);
         assert_eq!(one, other);
         normalise(&mut one, weight, bias);
-        Normalise {
+        LayerNormKernel {
             rows: &mut other,
             weight,
             bias,

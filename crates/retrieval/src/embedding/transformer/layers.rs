@@ -6,7 +6,7 @@ use super::{
         file::{Head, Matrix, Parts},
     },
     functions::{activate, add, distribute, normalise},
-    maps::{Map, PANEL, Room, Rows, add_product, arrange_in, numbers, row},
+    maps::{LinearMap, PANEL, RowView, UnpackBuffers, add_product, arrange_in, numbers, row},
 };
 
 /// The weights, as they are in the file.
@@ -14,23 +14,23 @@ pub(super) struct Encoder {
     dimensions: usize,
     tokens: Matrix,
     positions: Matrix,
-    norm: Norm,
+    norm: LayerNorm,
     layers: Vec<Layer>,
 }
 
 struct Layer {
-    query: Map,
-    key: Map,
-    value: Map,
-    attention: Map,
-    attention_norm: Norm,
-    inner: Map,
-    outer: Map,
-    outer_norm: Norm,
+    query: LinearMap,
+    key: LinearMap,
+    value: LinearMap,
+    attention: LinearMap,
+    attention_norm: LayerNorm,
+    inner: LinearMap,
+    outer: LinearMap,
+    outer_norm: LayerNorm,
 }
 
 /// Parameters of a layer normalisation, as 16-bit floats.
-struct Norm {
+struct LayerNorm {
     weight: &'static [u8],
     bias: &'static [u8],
 }
@@ -47,10 +47,10 @@ pub(super) struct Scratch {
     made: Vec<f32>,
     scores: Vec<f32>,
     panel: Vec<[f32; PANEL]>,
-    room: Room,
+    room: UnpackBuffers,
 }
 
-impl Norm {
+impl LayerNorm {
     fn read(parts: &mut Parts, length: usize) -> Result<Self, ModelError> {
         Ok(Self {
             weight: parts.vector(length)?,
@@ -63,8 +63,8 @@ impl Norm {
     }
 }
 
-fn map(parts: &mut Parts, outputs: usize, inputs: usize) -> Result<Map, ModelError> {
-    Ok(Map {
+fn map(parts: &mut Parts, outputs: usize, inputs: usize) -> Result<LinearMap, ModelError> {
+    Ok(LinearMap {
         matrix: parts.matrix(outputs, inputs)?,
         bias: parts.vector(outputs)?,
         inputs,
@@ -81,7 +81,7 @@ impl Encoder {
         }
         let tokens = parts.matrix(head.pieces, wide)?;
         let positions = parts.matrix(head.positions, wide)?;
-        let norm = Norm::read(&mut parts, wide)?;
+        let norm = LayerNorm::read(&mut parts, wide)?;
         let mut layers = Vec::with_capacity(head.layers.min(64));
         for _ in 0..head.layers {
             layers.push(Layer {
@@ -89,10 +89,10 @@ impl Encoder {
                 key: map(&mut parts, wide, wide)?,
                 value: map(&mut parts, wide, wide)?,
                 attention: map(&mut parts, wide, wide)?,
-                attention_norm: Norm::read(&mut parts, wide)?,
+                attention_norm: LayerNorm::read(&mut parts, wide)?,
                 inner: map(&mut parts, inner, wide)?,
                 outer: map(&mut parts, wide, inner)?,
-                outer_norm: Norm::read(&mut parts, wide)?,
+                outer_norm: LayerNorm::read(&mut parts, wide)?,
             });
         }
         parts.end()?;
@@ -194,7 +194,7 @@ fn attend(scratch: &mut Scratch, dimensions: usize, from: usize, count: usize) {
     let padded = count.next_multiple_of(PANEL);
     let scale = 1.0 / (PANEL as f32).sqrt();
     for start in (0..dimensions).step_by(PANEL) {
-        let rows = |numbers, stride, start| Rows {
+        let rows = |numbers, stride, start| RowView {
             numbers,
             stride,
             start,

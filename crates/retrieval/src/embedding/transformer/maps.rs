@@ -16,7 +16,7 @@ const DEPTH: usize = 192;
 
 /// A linear map with a bias.
 #[derive(Clone, Copy)]
-pub(super) struct Map {
+pub(super) struct LinearMap {
     pub(super) matrix: Matrix,
     pub(super) bias: &'static [u8],
     pub(super) inputs: usize,
@@ -25,14 +25,14 @@ pub(super) struct Map {
 
 /// Buffers for unpacked weights and rearranged inputs.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct UnpackBuffers {
     blocks: Vec<[f32; BLOCK]>,
     panel: Vec<[f32; PANEL]>,
 }
 
 /// Rows of numbers in a larger table.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(super) struct RowView<'a> {
     pub(super) numbers: &'a [f32],
     /// Distance from one row to the next.
     pub(super) stride: usize,
@@ -41,9 +41,9 @@ pub(super) struct Rows<'a> {
     pub(super) count: usize,
 }
 
-impl Map {
+impl LinearMap {
     /// Computes the outputs for each row of `inputs`.
-    pub(super) fn apply(&self, inputs: &[f32], outputs: &mut Vec<f32>, room: &mut Room) {
+    pub(super) fn apply(&self, inputs: &[f32], outputs: &mut Vec<f32>, room: &mut UnpackBuffers) {
         let count = inputs.len() / self.inputs;
         outputs.clear();
         let bias = numbers(self.bias);
@@ -52,7 +52,7 @@ impl Map {
         }
         for from in (0..self.inputs).step_by(DEPTH) {
             let depth = DEPTH.min(self.inputs - from);
-            let rows = Rows {
+            let rows = RowView {
                 numbers: inputs,
                 stride: self.inputs,
                 start: from,
@@ -81,7 +81,7 @@ impl Map {
         let first = (panel * self.inputs + from) / GROUP;
         let scales = scales.get(first..).unwrap_or_default();
         room.resize(depth, [0.0; PANEL]);
-        Arch::new().dispatch(Unpack {
+        Arch::new().dispatch(UnpackKernel {
             codes,
             scales,
             weights: room,
@@ -89,13 +89,13 @@ impl Map {
     }
 }
 
-struct Unpack<'a> {
+struct UnpackKernel<'a> {
     codes: &'a [[u8; GROUP_BYTES]],
     scales: &'a [[[u8; 2]; PANEL]],
     weights: &'a mut [[f32; PANEL]],
 }
 
-impl WithSimd for Unpack<'_> {
+impl WithSimd for UnpackKernel<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -140,7 +140,7 @@ pub(super) fn row(table: &Matrix, dimensions: usize, number: usize, row: &mut [f
 }
 
 /// Transposes rows into blocks: for each block, the numbers that its rows have at one index after the other.
-fn arrange(rows: Rows<'_>, depth: usize, blocks: &mut Vec<[f32; BLOCK]>) {
+fn arrange(rows: RowView<'_>, depth: usize, blocks: &mut Vec<[f32; BLOCK]>) {
     // Entries that are not overwritten belong to no row, and to no output that is used.
     blocks.resize(rows.count.div_ceil(BLOCK) * depth, [0.0; BLOCK]);
     let of_blocks = rows.numbers.chunks(rows.stride * BLOCK);
@@ -175,13 +175,13 @@ struct Product<'a> {
 }
 
 /// Rearranges `depth` numbers of each row, for [`add_product`].
-pub(super) fn arrange_in(room: &mut Room, rows: Rows<'_>, depth: usize) {
+pub(super) fn arrange_in(room: &mut UnpackBuffers, rows: RowView<'_>, depth: usize) {
     arrange(rows, depth, &mut room.blocks);
 }
 
 /// Adds the products of the rearranged rows and a panel to 32 outputs of each, from `start` on.
 pub(super) fn add_product(
-    room: &Room,
+    room: &UnpackBuffers,
     panel: &[[f32; PANEL]],
     outputs: &mut [f32],
     stride: usize,
@@ -315,7 +315,7 @@ mod tests {
         let weights = numbers(DEEP * PANEL);
         let (panel, _) = weights.as_chunks::<PANEL>();
         let mut blocks = Vec::new();
-        let of_inputs = Rows {
+        let of_inputs = RowView {
             numbers: &inputs,
             stride: DEEP,
             start: 0,

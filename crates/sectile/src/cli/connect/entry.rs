@@ -21,7 +21,7 @@ pub(super) enum Shape {
 
 /// The command that a client must run.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     name: String,
     command: String,
     arguments: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) struct Entry {
     variables: Vec<(String, &'static str)>,
 }
 
-impl Entry {
+impl ServerEntry {
     /// Returns an entry that serves `world` from the folder `root` with this program.
     pub(super) fn new(name: &str, world: &str, root: &Path) -> Result<Self, CliError> {
         let not_text =
@@ -59,7 +59,7 @@ impl Entry {
 
 impl Shape {
     /// Returns `text` with the entry added, or replacing one with the same name.
-    pub(super) fn insert(self, text: &str, entry: &Entry) -> Result<String, String> {
+    pub(super) fn insert(self, text: &str, entry: &ServerEntry) -> Result<String, String> {
         match self {
             Self::Json { key, typed } => insert_json(text, key, typed, entry),
             Self::Toml { key } => insert_toml(text, key, entry),
@@ -99,7 +99,7 @@ fn parse_toml(text: &str) -> Result<DocumentMut, String> {
         .map_err(|_| "the file is not valid TOML".to_owned())
 }
 
-fn insert_json(text: &str, key: &str, typed: bool, entry: &Entry) -> Result<String, String> {
+fn insert_json(text: &str, key: &str, typed: bool, entry: &ServerEntry) -> Result<String, String> {
     let root = parse_json(if text.trim().is_empty() { "{}\n" } else { text })?;
     let not_an_object = || "the entry for servers in the file is not an object".to_owned();
     let object = root.object_value_or_create().ok_or_else(not_an_object)?;
@@ -138,7 +138,7 @@ fn insert_json(text: &str, key: &str, typed: bool, entry: &Entry) -> Result<Stri
     Ok(root.to_string())
 }
 
-fn insert_toml(text: &str, key: &str, entry: &Entry) -> Result<String, String> {
+fn insert_toml(text: &str, key: &str, entry: &ServerEntry) -> Result<String, String> {
     let mut document = parse_toml(text)?;
     let servers = document.entry(key).or_insert_with(|| {
         let mut table = Table::new();
@@ -182,8 +182,8 @@ mod tests {
     };
     const TOML: Shape = Shape::Toml { key: "mcp_servers" };
 
-    fn entry() -> Entry {
-        Entry {
+    fn entry() -> ServerEntry {
+        ServerEntry {
             name: "sectile".to_owned(),
             command: "/opt/sectile".to_owned(),
             arguments: vec![

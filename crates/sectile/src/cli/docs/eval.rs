@@ -6,7 +6,7 @@ use super::world;
 use crate::{
     cli::{
         args::DocsEvalArgs,
-        ui::{BAD, CliError, DIM, Styled, print, visible},
+        ui::{BAD, CliError, DIM, StyledText, print, visible},
     },
     files,
     worlds::docs::eval::{Evaluation, Question, Questions},
@@ -84,7 +84,7 @@ fn report_text(questions: &[Question], evaluation: &Evaluation) -> String {
         let ask = visible(&questions[*number].ask);
         text += &format!(
             "{} `{}` expected by: {ask}\n",
-            Styled(BAD, "no section"),
+            StyledText(BAD, "no section"),
             visible(label)
         );
     }
@@ -94,7 +94,7 @@ fn report_text(questions: &[Question], evaluation: &Evaluation) -> String {
             Some(rank) => format!("{rank:>4}"),
             None => "   -".to_owned(),
         };
-        text += &format!("{} {}\n", Styled(DIM, rank), visible(&question.ask));
+        text += &format!("{} {}\n", StyledText(DIM, rank), visible(&question.ask));
     }
     text += &format!(
         "{} questions: hit@1 {}, hit@3 {}, hit@10 {}, MRR 0.{:03}\n",

@@ -6,9 +6,9 @@ use super::world;
 use crate::{
     cli::{
         args::DocsSearchArgs,
-        ui::{CliError, DIM, HEADING, NAME, Styled, print, visible},
+        ui::{CliError, DIM, HEADING, NAME, StyledText, print, visible},
     },
-    worlds::docs::{Answered, error_object},
+    worlds::docs::{DocsSearchAnswer, error_object},
 };
 
 pub(super) fn search(args: &DocsSearchArgs) -> Result<(), CliError> {
@@ -50,22 +50,22 @@ fn failed(failure: &Failure, json: bool) -> CliError {
     }
 }
 
-fn shown(answered: &Answered) -> String {
+fn shown(answered: &DocsSearchAnswer) -> String {
     let mut text = String::new();
     for section in answered.shown() {
         let place: Vec<String> = section.place.iter().map(|one| visible(one)).collect();
         text += &format!(
             "{}\n{}\n\n{}\n\n",
-            Styled(HEADING, place.join(" > ")),
-            Styled(NAME, section.uri),
+            StyledText(HEADING, place.join(" > ")),
+            StyledText(NAME, section.uri),
             visible_lines(section.content),
         );
         for part in section.parts {
-            text += &format!("{}\n", Styled(DIM, part));
+            text += &format!("{}\n", StyledText(DIM, part));
         }
     }
     for remark in answered.remarks() {
-        text += &format!("{}\n", Styled(DIM, visible(&remark)));
+        text += &format!("{}\n", StyledText(DIM, visible(&remark)));
     }
     text
 }

@@ -35,7 +35,7 @@ pub(super) enum EditCommand {
     /// Print the text of a section.
     Get {
         #[command(flatten)]
-        target: Target,
+        target: SectionArgs,
         /// Include all subsections.
         #[arg(long)]
         subtree: bool,
@@ -47,7 +47,7 @@ pub(super) enum EditCommand {
         /// Heading of the new section, without # marks.
         heading: String,
         #[command(flatten)]
-        place: Place,
+        place: PlacementArgs,
         /// Level of the heading, 1 to 6 [default: the one that fits the position].
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=6))]
         level: Option<u8>,
@@ -60,7 +60,7 @@ pub(super) enum EditCommand {
     /// Replace the text of a section, from --content, standard input or your editor. Subsections stay.
     Update {
         #[command(flatten)]
-        target: Target,
+        target: SectionArgs,
         /// Replace the subsections too.
         #[arg(long)]
         subtree: bool,
@@ -73,9 +73,9 @@ pub(super) enum EditCommand {
     /// Move a section with its subsections.
     Move {
         #[command(flatten)]
-        target: Target,
+        target: SectionArgs,
         #[command(flatten)]
-        place: Place,
+        place: PlacementArgs,
         /// Move it into this document.
         #[arg(long, value_name = "PATH")]
         into: Option<PathBuf>,
@@ -88,7 +88,7 @@ pub(super) enum EditCommand {
     /// Delete a section with its subsections.
     Delete {
         #[command(flatten)]
-        target: Target,
+        target: SectionArgs,
         /// Delete it even if it is large.
         #[arg(long)]
         yes: bool,
@@ -98,7 +98,7 @@ pub(super) enum EditCommand {
     /// Change the heading of a section, and repair the links to it.
     Rename {
         #[command(flatten)]
-        target: Target,
+        target: SectionArgs,
         /// The new heading, without # marks.
         heading: String,
         /// Leave links unchanged.
@@ -178,7 +178,7 @@ impl EditCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Target {
+pub(super) struct SectionArgs {
     /// The document.
     pub(super) path: PathBuf,
     /// Id or heading of the section.
@@ -187,7 +187,7 @@ pub(super) struct Target {
 
 #[derive(Debug, ClapArgs)]
 #[group(multiple = false)]
-pub(super) struct Place {
+pub(super) struct PlacementArgs {
     /// Index in the list of sections, from 0 [default: the end].
     #[arg(long, value_name = "POSITION")]
     pub(super) at: Option<u64>,

@@ -3,7 +3,7 @@
 use sectile_mcp::Failure;
 use serde_json::Value;
 
-use super::super::ui::{BAD, DIM, GOOD, HEADING, NAME, Styled, visible};
+use super::super::ui::{BAD, DIM, GOOD, HEADING, NAME, StyledText, visible};
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
@@ -30,15 +30,15 @@ pub(super) fn sections(value: &Value) -> String {
         .unwrap_or_default();
     let mut out = format!(
         "{}  {}\n",
-        Styled(HEADING, visible(text(value, "path"))),
-        Styled(DIM, format!("revision {}", value["revision"]))
+        StyledText(HEADING, visible(text(value, "path"))),
+        StyledText(DIM, format!("revision {}", value["revision"]))
     );
     for (section, heading) in rows {
         let padding = " ".repeat(width - heading.chars().count());
         out += &format!(
             "{:>4}  {heading}{padding}  {}\n",
             section["position"].to_string(),
-            Styled(NAME, text(section, "section_id"))
+            StyledText(NAME, text(section, "section_id"))
         );
     }
     out
@@ -61,7 +61,7 @@ pub(super) fn written(value: &Value) -> String {
         out += &diff(text(document, "diff"));
     }
     if value["unchanged"] == true {
-        out += &format!("{}\n", Styled(DIM, "Nothing to change."));
+        out += &format!("{}\n", StyledText(DIM, "Nothing to change."));
         return out;
     }
     let mut notes = Vec::new();
@@ -80,10 +80,10 @@ pub(super) fn written(value: &Value) -> String {
     for link in list(value, "broken_links") {
         let (path, reason) = (visible(text(link, "path")), text(link, "reason"));
         out += &match text(link, "target") {
-            "" => format!("{} {path}: {reason}\n", Styled(BAD, "not checked:")),
+            "" => format!("{} {path}: {reason}\n", StyledText(BAD, "not checked:")),
             target => format!(
                 "{} {path}:{}: {}, {reason}\n",
-                Styled(BAD, "broken link:"),
+                StyledText(BAD, "broken link:"),
                 link["line"],
                 visible(target),
             ),
@@ -95,8 +95,8 @@ pub(super) fn written(value: &Value) -> String {
     };
     out += &format!(
         "{} {}\n",
-        Styled(GOOD, message),
-        Styled(DIM, notes.join(", "))
+        StyledText(GOOD, message),
+        StyledText(DIM, notes.join(", "))
     );
     out
 }
@@ -108,11 +108,11 @@ pub(in crate::cli) fn diff(text: &str) -> String {
         let line = visible(line);
         out += &match line.as_bytes() {
             [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => {
-                format!("{}\n", Styled(HEADING, line))
+                format!("{}\n", StyledText(HEADING, line))
             }
-            [b'+', ..] => format!("{}\n", Styled(GOOD, line)),
-            [b'-', ..] => format!("{}\n", Styled(BAD, line)),
-            [b'@', ..] => format!("{}\n", Styled(NAME, line)),
+            [b'+', ..] => format!("{}\n", StyledText(GOOD, line)),
+            [b'-', ..] => format!("{}\n", StyledText(BAD, line)),
+            [b'@', ..] => format!("{}\n", StyledText(NAME, line)),
             _ => format!("{line}\n"),
         };
     }
@@ -134,10 +134,10 @@ pub(super) fn history(value: &Value) -> String {
             .unwrap_or_default();
         out += &format!(
             "{} {}  {}{of}{undone}  {}\n",
-            Styled(HEADING, format!("{:>5}", details["entry"].to_string())),
+            StyledText(HEADING, format!("{:>5}", details["entry"].to_string())),
             text(line, "timestamp"),
-            Styled(NAME, text(line, "operation")),
-            Styled(DIM, visible(text(details, "actor"))),
+            StyledText(NAME, text(line, "operation")),
+            StyledText(DIM, visible(text(details, "actor"))),
         );
         if let Some(reason) = details["reason"].as_str() {
             out += &format!("       {}\n", visible(reason));
@@ -149,11 +149,11 @@ pub(super) fn history(value: &Value) -> String {
     if let Some(places) = value["damaged_places"].as_u64() {
         out += &format!(
             "{} {places} parts of the journal cannot be read; they are left unchanged.\n",
-            Styled(BAD, "damage:")
+            StyledText(BAD, "damage:")
         );
     }
     if out.is_empty() {
-        out += &format!("{}\n", Styled(DIM, "No history yet."));
+        out += &format!("{}\n", StyledText(DIM, "No history yet."));
     }
     out
 }
@@ -161,8 +161,8 @@ pub(super) fn history(value: &Value) -> String {
 pub(super) fn purged(value: &Value) -> String {
     format!(
         "{} {}\n",
-        Styled(GOOD, text(value, "message")),
-        Styled(DIM, format!("{} entries", value["entries"]))
+        StyledText(GOOD, text(value, "message")),
+        StyledText(DIM, format!("{} entries", value["entries"]))
     )
 }
 
@@ -174,13 +174,13 @@ pub(super) fn candidates(failure: &Failure) -> String {
     for candidate in all.into_iter().flatten() {
         out += &format!(
             "\n  {}  {}",
-            Styled(NAME, text(candidate, "section_id")),
+            StyledText(NAME, text(candidate, "section_id")),
             visible(text(candidate, "heading"))
         );
     }
     let near = data.and_then(|data| data.get("nearest")?.as_array());
     for path in near.into_iter().flatten().filter_map(Value::as_str) {
-        out += &format!("\n  {}", Styled(NAME, visible(path)));
+        out += &format!("\n  {}", StyledText(NAME, visible(path)));
     }
     out
 }

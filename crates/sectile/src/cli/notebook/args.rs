@@ -54,10 +54,10 @@ pub(super) struct IndexArgs {
     pub(super) index: Option<PathBuf>,
     /// Destination of the index [default: where a server with the same settings looks].
     #[arg(long, value_name = "WHERE")]
-    pub(super) to: Option<To>,
+    pub(super) to: Option<IndexDestination>,
     /// Last tier to build [default: transformer; static in a database, which has no other].
     #[arg(long, value_name = "TIER")]
-    pub(super) tier: Option<WantedTier>,
+    pub(super) tier: Option<TierName>,
     /// Threads that fill the transformer tier [default: half of the cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
@@ -79,7 +79,7 @@ fn threads(text: &str) -> Result<usize, String> {
 
 /// A tier of an index, and its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum WantedTier {
+pub(super) enum TierName {
     /// Ready in seconds.
     Static,
     /// Finds more, but takes longer to build.
@@ -88,7 +88,7 @@ pub(super) enum WantedTier {
 
 /// The destination of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum To {
+pub(super) enum IndexDestination {
     /// A folder.
     Folder,
     /// The database that the settings name.
@@ -175,7 +175,7 @@ pub(super) struct EvalArgs {
     pub(super) qrels: Option<PathBuf>,
     /// Tier whose model is evaluated [default: static].
     #[arg(long, value_name = "TIER")]
-    pub(super) tier: Option<WantedTier>,
+    pub(super) tier: Option<TierName>,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
@@ -245,13 +245,13 @@ pub(super) struct AddArgs {
     pub(super) files: Vec<PathBuf>,
     /// The kind of derived material.
     #[arg(long = "type", value_enum, value_name = "TYPE")]
-    pub(super) kind: Kind,
+    pub(super) kind: ArtifactTypeName,
     /// Whether a person vouches for it: canonical artifacts were written by a person.
-    #[arg(long, value_enum, default_value_t = Standing::Offered)]
-    pub(super) status: Standing,
+    #[arg(long, value_enum, default_value_t = ArtifactStatusName::Offered)]
+    pub(super) status: ArtifactStatusName,
     /// Who made it [default: synthesis_pipeline, or human_export if it is canonical].
     #[arg(long, value_enum)]
-    pub(super) by: Option<By>,
+    pub(super) by: Option<MakerName>,
     /// A notebook it was made from, by its path in the collection. May be given more than once.
     #[arg(long = "source", value_name = "NOTEBOOK")]
     pub(super) sources: Vec<String>,
@@ -267,7 +267,7 @@ pub(super) struct AddArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum ArtifactTypeName {
     /// A shorter version of the sources.
     Summary,
     /// A list of what is where.
@@ -279,7 +279,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Standing {
+pub(super) enum ArtifactStatusName {
     /// Without authority.
     Offered,
     /// Written by a person.
@@ -288,38 +288,38 @@ pub(super) enum Standing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub(super) enum By {
+pub(super) enum MakerName {
     /// A program.
     SynthesisPipeline,
     /// A person.
     HumanExport,
 }
 
-impl From<Kind> for ArtifactType {
-    fn from(kind: Kind) -> Self {
+impl From<ArtifactTypeName> for ArtifactType {
+    fn from(kind: ArtifactTypeName) -> Self {
         match kind {
-            Kind::Summary => Self::Summary,
-            Kind::Index => Self::Index,
-            Kind::Extraction => Self::Extraction,
-            Kind::Synthesis => Self::Synthesis,
+            ArtifactTypeName::Summary => Self::Summary,
+            ArtifactTypeName::Index => Self::Index,
+            ArtifactTypeName::Extraction => Self::Extraction,
+            ArtifactTypeName::Synthesis => Self::Synthesis,
         }
     }
 }
 
-impl From<Standing> for Status {
-    fn from(standing: Standing) -> Self {
+impl From<ArtifactStatusName> for Status {
+    fn from(standing: ArtifactStatusName) -> Self {
         match standing {
-            Standing::Offered => Self::Offered,
-            Standing::Canonical => Self::Canonical,
+            ArtifactStatusName::Offered => Self::Offered,
+            ArtifactStatusName::Canonical => Self::Canonical,
         }
     }
 }
 
-impl From<By> for Maker {
-    fn from(by: By) -> Self {
+impl From<MakerName> for Maker {
+    fn from(by: MakerName) -> Self {
         match by {
-            By::SynthesisPipeline => Self::SynthesisPipeline,
-            By::HumanExport => Self::HumanExport,
+            MakerName::SynthesisPipeline => Self::SynthesisPipeline,
+            MakerName::HumanExport => Self::HumanExport,
         }
     }
 }

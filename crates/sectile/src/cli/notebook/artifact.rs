@@ -7,8 +7,8 @@ use std::path::Path;
 use sectile_library::{
     ARTIFACTS,
     artifacts::{
-        self, Maker, Record, SIDECAR, Status, is_deliverable,
-        record::{Payload, Source, Step, is_payload_name, is_plain_name},
+        self, ArtifactRecord, Maker, SIDECAR, Status, is_deliverable,
+        record::{RecordPayload, RecordStep, Source, is_payload_name, is_plain_name},
     },
     clock::Clock,
     folder::MAX_NOTE_BYTES,
@@ -23,7 +23,7 @@ use serde_json::json;
 use self::step::GivenStep;
 use super::{args::AddArgs, failed, open, require};
 use crate::{
-    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible},
+    cli::ui::{CliError, DIM, GOOD, NAME, StyledText, print, visible},
     files,
 };
 
@@ -106,7 +106,7 @@ fn record(
     storage: &Library,
     contents: &[(String, Vec<u8>)],
     now: i64,
-) -> Result<Record, CliError> {
+) -> Result<ArtifactRecord, CliError> {
     let status: Status = args.status.into();
     let created_by = match (args.by, status) {
         (Some(by), _) => by.into(),
@@ -119,12 +119,12 @@ fn record(
                 .next("leave out --by, or use --status offered"),
         );
     }
-    let payloads = contents.iter().map(|(file, bytes)| Payload {
+    let payloads = contents.iter().map(|(file, bytes)| RecordPayload {
         file: file.clone(),
         digest: Digest::of(bytes),
         bytes: bytes.len() as u64,
     });
-    let mut record = Record {
+    let mut record = ArtifactRecord {
         kind: args.kind.into(),
         status,
         created_at: now,
@@ -176,7 +176,7 @@ fn sources(args: &AddArgs, storage: &Library) -> Result<Vec<Source>, CliError> {
 }
 
 /// Returns the steps, with the inputs and outputs of each.
-fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliError> {
+fn steps(args: &AddArgs, record: &ArtifactRecord, now: i64) -> Result<Vec<RecordStep>, CliError> {
     let mut given = Vec::new();
     for text in &args.steps {
         given.push(GivenStep::parse(text).map_err(CliError::usage)?);
@@ -200,7 +200,7 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
             outputs.extend(record.payloads.iter().map(|payload| payload.digest));
         }
         before = outputs.clone();
-        steps.push(Step {
+        steps.push(RecordStep {
             tool: step.tool,
             parameters: step.parameters,
             timestamp: now,
@@ -212,7 +212,7 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
 }
 
 /// Checks that the library has the set now. An ignore rule that hides it would make it useless.
-fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), CliError> {
+fn read_back(storage: &Library, args: &AddArgs, record: &ArtifactRecord) -> Result<(), CliError> {
     for payload in &record.payloads {
         let id = format!("{}/{}", args.set, payload.file);
         let found = artifacts::find(storage, &args.collection, &id, &|| false).map_err(|_| {
@@ -230,7 +230,7 @@ fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), C
     Ok(())
 }
 
-fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
+fn report(args: &AddArgs, record: &ArtifactRecord) -> Result<(), CliError> {
     if args.json {
         let artifacts = record.payloads.iter().map(|payload| {
             json!({
@@ -258,8 +258,8 @@ fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
     for payload in &record.payloads {
         text += &format!(
             "{} {}  {}\n",
-            Styled(GOOD, "added"),
-            Styled(NAME, visible(&format!("{}/{}", args.set, payload.file))),
+            StyledText(GOOD, "added"),
+            StyledText(NAME, visible(&format!("{}/{}", args.set, payload.file))),
             payload.digest,
         );
     }
@@ -267,16 +267,16 @@ fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
         let name = visible(source.notebook.as_str());
         text += &format!(
             "  {}\n",
-            Styled(DIM, format_args!("from {name}  {}", source.digest))
+            StyledText(DIM, format_args!("from {name}  {}", source.digest))
         );
     }
     if record.sources.is_empty() {
         let remark = "no sources are recorded, so it can never be recognized as stale";
-        text += &format!("  {}\n", Styled(DIM, remark));
+        text += &format!("  {}\n", StyledText(DIM, remark));
     }
     if args.steps.is_empty() {
         let remark = "no step is described, so none is recorded; say how it was made with --step";
-        text += &format!("  {}\n", Styled(DIM, remark));
+        text += &format!("  {}\n", StyledText(DIM, remark));
     }
     print(text)
 }

@@ -10,15 +10,15 @@ use sectile_retrieval::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
-use super::args::{EvalArgs, WantedTier};
+use super::args::{EvalArgs, TierName};
 use crate::{
-    cli::ui::{CliError, DIM, NAME, Styled, print},
+    cli::ui::{CliError, DIM, NAME, StyledText, print},
     files,
 };
 
 /// One line of the documents file.
 #[derive(Debug, Deserialize)]
-struct Document {
+struct EvalDocument {
     #[serde(rename = "_id")]
     id: String,
     #[serde(default)]
@@ -28,14 +28,14 @@ struct Document {
 
 /// One line of the queries file.
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct EvalQuery {
     #[serde(rename = "_id")]
     id: String,
     text: String,
 }
 
-impl From<Document> for TestDocument {
-    fn from(document: Document) -> Self {
+impl From<EvalDocument> for TestDocument {
+    fn from(document: EvalDocument) -> Self {
         Self {
             id: document.id,
             title: document.title,
@@ -44,8 +44,8 @@ impl From<Document> for TestDocument {
     }
 }
 
-impl From<Asked> for TestQuery {
-    fn from(asked: Asked) -> Self {
+impl From<EvalQuery> for TestQuery {
+    fn from(asked: EvalQuery) -> Self {
         Self {
             id: asked.id,
             text: asked.text,
@@ -58,16 +58,16 @@ pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
         Some(path) => path.clone(),
         None => args.folder.join(name),
     };
-    let documents: Vec<Document> = lines(&args.folder.join("corpus.jsonl"))?;
-    let queries: Vec<Asked> = lines(&of(&args.queries, "queries.jsonl"))?;
+    let documents: Vec<EvalDocument> = lines(&args.folder.join("corpus.jsonl"))?;
+    let queries: Vec<EvalQuery> = lines(&of(&args.queries, "queries.jsonl"))?;
     let set = TestSet {
-        documents: documents.into_iter().map(Document::into).collect(),
-        queries: queries.into_iter().map(Asked::into).collect(),
+        documents: documents.into_iter().map(EvalDocument::into).collect(),
+        queries: queries.into_iter().map(EvalQuery::into).collect(),
         judgements: judgements(&of(&args.qrels, "qrels.tsv"))?,
     };
     let embedder: Result<&dyn Embedder, ModelError> = match args.tier {
-        Some(WantedTier::Transformer) => transformer().map(|model| model as &dyn Embedder),
-        Some(WantedTier::Static) | None => built_in().map(|model| model as &dyn Embedder),
+        Some(TierName::Transformer) => transformer().map(|model| model as &dyn Embedder),
+        Some(TierName::Static) | None => built_in().map(|model| model as &dyn Embedder),
     };
     let embedder = embedder.map_err(|error| {
         CliError::failed(format_args!(
@@ -95,7 +95,7 @@ pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
     let row = |name: &str, figures: &Figures| {
         format!(
             "{}  nDCG@10 {:.2}  recall@10 {:.2}  MRR@10 {:.2}\n",
-            Styled(NAME, format_args!("{name:<18}")),
+            StyledText(NAME, format_args!("{name:<18}")),
             figures.ndcg,
             figures.recall,
             figures.reciprocal_rank
@@ -103,7 +103,7 @@ pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
     };
     print(format_args!(
         "{}\n{}{}",
-        Styled(
+        StyledText(
             DIM,
             format_args!(
                 "{} queries over {} documents, in percent",

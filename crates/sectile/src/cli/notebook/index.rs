@@ -13,8 +13,8 @@ use std::{
 
 use sectile_library::{
     LibraryError, TOP, VectorIndexing,
-    filling::{self, Filled, Filling, fill},
-    indexing::{self, IndexingError, Job, Report},
+    filling::{self, FillJob, FillReport, fill},
+    indexing::{self, IndexReport, IndexingError, Job},
     library::Library,
     publishing::publish,
     tiers::Models,
@@ -22,17 +22,17 @@ use sectile_library::{
 use sectile_retrieval::{Embedder, StoreError};
 use serde::Serialize;
 
-use self::progress::{FillingBar, bar};
+use self::progress::{TierProgressBar, bar};
 use super::{
-    args::{IndexArgs, To, WantedTier},
+    args::{IndexArgs, IndexDestination, TierName},
     collections, failed, made_index_folder, open, require,
 };
 use crate::{
     cli::{
         interrupt::Interrupt,
-        ui::{CliError, DIM, NAME, Styled, counted, print, tell, visible},
+        ui::{CliError, DIM, NAME, StyledText, counted, print, tell, visible},
     },
-    worlds::{editor, notebook::Opened},
+    worlds::{editor, notebook::OpenLibrary},
 };
 
 /// The most rounds over notebooks that change while the second tier is being filled.
@@ -41,18 +41,18 @@ const MOST_ROUNDS: usize = 3;
 const MOST_NAMED: usize = 10;
 
 #[derive(Serialize)]
-struct Row {
+struct IndexRow {
     collection_id: String,
     #[serde(flatten)]
-    report: Report,
+    report: IndexReport,
     /// The first notes of the collection that consists of the notes directly in ROOT: its name says nothing about them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes_at_top: Vec<String>,
     /// The progress of the second tier, if it was requested.
-    transformer: Option<Filled>,
+    transformer: Option<FillReport>,
 }
 
-impl Row {
+impl IndexRow {
     fn did_something(&self) -> bool {
         self.report.written || self.transformer.is_some_and(|filled| filled.embedded > 0)
     }
@@ -60,13 +60,13 @@ impl Row {
 
 pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     let opened = open(&args.root)?;
-    let target = Target::new(&opened, args)?;
+    let target = IndexTarget::new(&opened, args)?;
     let models = Models::built_in().map_err(|error| {
         CliError::failed(format_args!(
             "the embedding model inside this program cannot be used: {error}."
         ))
     })?;
-    let mut indexing = Indexing {
+    let mut indexing = IndexRun {
         library: &opened,
         second: target.second(args.tier, models)?,
         target,
@@ -95,7 +95,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
 }
 
 /// Prints the results.
-fn told(rows: &[Row], as_json: bool) -> Result<(), CliError> {
+fn told(rows: &[IndexRow], as_json: bool) -> Result<(), CliError> {
     if !as_json {
         return print(shown(rows));
     }
@@ -105,27 +105,29 @@ fn told(rows: &[Row], as_json: bool) -> Result<(), CliError> {
 }
 
 /// The destination of the index.
-enum Target {
+enum IndexTarget {
     Folder(PathBuf),
     Postgres(Arc<dyn VectorIndexing>),
 }
 
-impl Target {
+impl IndexTarget {
     /// Returns the requested destination, or else the one where a server with the same settings looks.
-    fn new(opened: &Opened, args: &IndexArgs) -> Result<Self, CliError> {
+    fn new(opened: &OpenLibrary, args: &IndexArgs) -> Result<Self, CliError> {
         let wanted = match (args.to, &args.index, &opened.postgres) {
-            (Some(To::Postgres), Some(_), _) => {
+            (Some(IndexDestination::Postgres), Some(_), _) => {
                 let error = "an index is either in a folder or in a database.";
                 return Err(CliError::usage(error).next("leave out --index or --to postgres"));
             }
-            (Some(To::Postgres), None, None) => {
+            (Some(IndexDestination::Postgres), None, None) => {
                 let error = "the settings do not name a database.";
                 return Err(CliError::usage(error).next(
                     "give a settings file as ROOT, with [notebook.vector_storage] type = \"pgvector\" in it",
                 ));
             }
-            (Some(To::Folder), _, _) | (None, Some(_), _) | (None, None, None) => None,
-            (Some(To::Postgres) | None, None, Some(postgres)) => Some(postgres),
+            (Some(IndexDestination::Folder), _, _) | (None, Some(_), _) | (None, None, None) => {
+                None
+            }
+            (Some(IndexDestination::Postgres) | None, None, Some(postgres)) => Some(postgres),
         };
         match wanted {
             Some(postgres) => Ok(Self::Postgres(Arc::clone(postgres))),
@@ -139,12 +141,12 @@ impl Target {
     /// Returns the model of the second tier, if it was requested.
     fn second(
         &self,
-        wanted: Option<WantedTier>,
+        wanted: Option<TierName>,
         models: Models,
     ) -> Result<Option<&'static dyn Embedder>, CliError> {
         match (self, wanted) {
-            (_, Some(WantedTier::Static)) | (Self::Postgres(_), None) => Ok(None),
-            (Self::Postgres(_), Some(WantedTier::Transformer)) => {
+            (_, Some(TierName::Static)) | (Self::Postgres(_), None) => Ok(None),
+            (Self::Postgres(_), Some(TierName::Transformer)) => {
                 let error = "an index in a database has the static tier only.";
                 Err(CliError::usage(error).next("leave out --tier, or index into a folder"))
             }
@@ -154,9 +156,9 @@ impl Target {
 }
 
 /// The parameters of an indexing run.
-struct Indexing<'a> {
+struct IndexRun<'a> {
     library: &'a Library,
-    target: Target,
+    target: IndexTarget,
     models: Models,
     /// The model of the second tier, if it was requested.
     second: Option<&'static dyn Embedder>,
@@ -166,7 +168,7 @@ struct Indexing<'a> {
     interrupt: Option<Interrupt>,
 }
 
-impl Indexing<'_> {
+impl IndexRun<'_> {
     fn collections(&self) -> Result<Vec<String>, CliError> {
         match self.only {
             Some(collection) => {
@@ -186,10 +188,10 @@ impl Indexing<'_> {
         &self,
         collection: &str,
         is_behind: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Row, CliError> {
+    ) -> Result<IndexRow, CliError> {
         let mut report = self.first_tier(collection)?;
         let mut transformer = None;
-        if let (Target::Folder(folder), Some(second)) = (&self.target, self.second) {
+        if let (IndexTarget::Folder(folder), Some(second)) = (&self.target, self.second) {
             let location = indexing::folder_of(folder, collection);
             for round in 1..=MOST_ROUNDS {
                 let filled = self.second_tier(collection, &location, second, is_behind)?;
@@ -200,7 +202,7 @@ impl Indexing<'_> {
                 report = report.and_then(self.first_tier(collection)?);
             }
         }
-        Ok(Row {
+        Ok(IndexRow {
             collection_id: collection.to_owned(),
             report,
             notes_at_top: self.notes_at_top(collection)?,
@@ -221,7 +223,7 @@ impl Indexing<'_> {
         Ok(names.map(|one| one.notebook.to_string()).collect())
     }
 
-    fn first_tier(&self, collection: &str) -> Result<Report, CliError> {
+    fn first_tier(&self, collection: &str) -> Result<IndexReport, CliError> {
         let stop = || self.is_stopped();
         let listed = self.library.notebooks(collection, &stop).map_err(explained);
         let listed = listed?;
@@ -235,11 +237,11 @@ impl Indexing<'_> {
             progress: &|| bar.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1),
         };
         let report = match &self.target {
-            Target::Folder(folder) => {
+            IndexTarget::Folder(folder) => {
                 let location = indexing::folder_of(folder, collection);
                 indexing::update(job, &location, &listed, editor::now)
             }
-            Target::Postgres(postgres) => {
+            IndexTarget::Postgres(postgres) => {
                 publish(job, &**postgres, &listed, editor::now).map_err(IndexingError::Notebooks)
             }
         };
@@ -253,10 +255,10 @@ impl Indexing<'_> {
         location: &Path,
         second: &'static dyn Embedder,
         is_behind: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Filled, CliError> {
-        let bar = FillingBar::new(collection);
+    ) -> Result<FillReport, CliError> {
+        let bar = TierProgressBar::new(collection);
         let filled = fill(
-            Filling {
+            FillJob {
                 storage: self.library,
                 collection,
                 first: self.models.first,
@@ -271,7 +273,7 @@ impl Indexing<'_> {
         let busy = "another process is filling the transformer tier of this index.";
         let filled = filled.map_err(|error| explained_with(error, busy))?;
         if self.is_stopped() && !filled.complete {
-            let Filled {
+            let FillReport {
                 filled, passages, ..
             } = filled;
             return Err(CliError::failed(format_args!(
@@ -307,9 +309,9 @@ fn explained_with(error: IndexingError, busy: &str) -> CliError {
     }
 }
 
-fn shown(rows: &[Row]) -> String {
+fn shown(rows: &[IndexRow]) -> String {
     let mut text = String::new();
-    for Row {
+    for IndexRow {
         collection_id,
         report,
         notes_at_top,
@@ -326,10 +328,10 @@ fn shown(rows: &[Row]) -> String {
         };
         text += &format!(
             "{}  {}, {}  {}\n",
-            Styled(NAME, visible(collection_id)),
+            StyledText(NAME, visible(collection_id)),
             counted(report.notebooks, "notebook", "notebooks"),
             counted(report.chunks, "chunk", "chunks"),
-            Styled(DIM, what),
+            StyledText(DIM, what),
         );
         if !notes_at_top.is_empty() {
             let more = match report.notebooks > notes_at_top.len() {
@@ -338,21 +340,21 @@ fn shown(rows: &[Row]) -> String {
             };
             let names = visible(&notes_at_top.join(", "));
             let line = format_args!("notes directly in ROOT: {names}{more}");
-            text += &format!("  {}\n", Styled(DIM, line));
+            text += &format!("  {}\n", StyledText(DIM, line));
         }
         if let Some(reason) = &report.remade {
-            text += &format!("  {}\n", Styled(DIM, format_args!("rebuilt: {reason}")));
+            text += &format!("  {}\n", StyledText(DIM, format_args!("rebuilt: {reason}")));
         }
         if let Some(filled) = transformer {
-            text += &format!("  {}\n", Styled(DIM, shown_tier(filled)));
+            text += &format!("  {}\n", StyledText(DIM, shown_tier(filled)));
         }
     }
     text
 }
 
 /// Describes the state of the second tier in one line.
-fn shown_tier(filled: &Filled) -> String {
-    let Filled {
+fn shown_tier(filled: &FillReport) -> String {
+    let FillReport {
         passages,
         filled,
         embedded,

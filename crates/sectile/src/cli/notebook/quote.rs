@@ -1,7 +1,7 @@
 //! `sectile notebook quote`: a passage by its id, verified, from a shell.
 
 use sectile_library::{
-    Gone, LibraryError,
+    GoneReason, LibraryError,
     ids::SourceId,
     quote::{Quote, quote as read},
 };
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{args::QuoteArgs, failed, open};
 use crate::{
-    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible},
+    cli::ui::{CliError, DIM, GOOD, NAME, StyledText, print, visible},
     worlds::editor,
 };
 
@@ -27,7 +27,7 @@ pub(super) fn quote(args: &QuoteArgs) -> Result<(), CliError> {
     print(format_args!(
         "{}\n{}\n{}\n",
         visible_lines(&quote.text),
-        Styled(
+        StyledText(
             NAME,
             format_args!(
                 "— {}, line {}",
@@ -35,7 +35,7 @@ pub(super) fn quote(args: &QuoteArgs) -> Result<(), CliError> {
                 quote.line
             )
         ),
-        Styled(
+        StyledText(
             GOOD,
             format_args!("verified: sha256 {} of these bytes, read now", quote.digest)
         ),
@@ -74,14 +74,14 @@ fn gone(error: &LibraryError) -> CliError {
         return failed(error);
     };
     let what = match reason {
-        Gone::Deleted => "the notebook of that passage no longer exists.",
-        Gone::Moved => "the passage is no longer there: it moved.",
+        GoneReason::Deleted => "the notebook of that passage no longer exists.",
+        GoneReason::Moved => "the passage is no longer there: it moved.",
         _ => "the notebook changed, and the passage is no longer in it.",
     };
     match new_source_id {
         Some(new) => CliError::failed(what).next(format_args!(
             "quote {}",
-            Styled(DIM, visible(&new.to_string()))
+            StyledText(DIM, visible(&new.to_string()))
         )),
         None => CliError::failed(what).next("search again: sectile notebook search"),
     }

@@ -4,14 +4,14 @@ use std::{cmp::Reverse, slice, sync::Arc};
 
 use sectile_library::{
     LibraryError, SearchQuery,
-    shelf::{Found, Hit, Shelf},
+    shelf::{OpenCollection, VerifiedHit, VerifiedResults},
 };
 use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
-    cli::ui::{CliError, DIM, NAME, Styled, print, visible},
-    worlds::{editor, notebook::Opened},
+    cli::ui::{CliError, DIM, NAME, StyledText, print, visible},
+    worlds::{editor, notebook::OpenLibrary},
 };
 
 /// The number of characters shown of a passage.
@@ -44,16 +44,16 @@ fn parsed(words: &[String]) -> Result<SearchQuery, CliError> {
 
 /// Returns the best passages of a collection.
 fn search_one(
-    storage: &Opened,
+    storage: &OpenLibrary,
     args: &SearchArgs,
     collection: &str,
     query: &SearchQuery,
-) -> Result<Found, LibraryError> {
+) -> Result<VerifiedResults, LibraryError> {
     let place = storage
         .indexes(args.index.as_deref())
         .of(collection, None)?;
     let library = Arc::clone(&storage.library);
-    let shelf = Shelf::open(library, collection, place, editor::now, &|| false)?;
+    let shelf = OpenCollection::open(library, collection, place, editor::now, &|| false)?;
     shelf.refresh(&|| false)?;
     shelf.search(query, args.most, &|| false)
 }
@@ -61,14 +61,14 @@ fn search_one(
 /// The results from all collections together.
 struct FoundInAll {
     /// The best hits, best first.
-    hits: Vec<Hit>,
+    hits: Vec<VerifiedHit>,
     /// The results from each collection, without their hits.
-    collections: Vec<(String, Found)>,
+    collections: Vec<(String, VerifiedResults)>,
 }
 
 /// Returns the best passages of all collections. One is open at a time.
 fn search_all(
-    storage: &Opened,
+    storage: &OpenLibrary,
     args: &SearchArgs,
     query: &[String],
 ) -> Result<FoundInAll, CliError> {
@@ -138,7 +138,7 @@ impl FoundInAll {
     }
 }
 
-fn results(hits: &[Hit]) -> Vec<serde_json::Value> {
+fn results(hits: &[VerifiedHit]) -> Vec<serde_json::Value> {
     let hits = hits.iter().map(|hit| {
         json!({
             "reference_id": hit.id.to_string(),
@@ -156,7 +156,7 @@ fn results(hits: &[Hit]) -> Vec<serde_json::Value> {
     hits.collect()
 }
 
-fn as_json(found: &Found) -> serde_json::Value {
+fn as_json(found: &VerifiedResults) -> serde_json::Value {
     json!({
         "results": results(&found.hits),
         "total_matches": found.total,
@@ -166,13 +166,13 @@ fn as_json(found: &Found) -> serde_json::Value {
     })
 }
 
-fn shown(found: &Found) -> String {
+fn shown(found: &VerifiedResults) -> String {
     let hint = "There is no usable index on disk, so the collection was read for this search: see `sectile notebook index`.";
     let hint = (!found.state.on_disk).then_some(hint);
     lines(&found.hits, &found.unknown_words, hint)
 }
 
-fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
+fn lines(hits: &[VerifiedHit], unknown_words: &[String], hint: Option<&str>) -> String {
     let mut text = String::new();
     for hit in hits {
         let words: Vec<&str> = hit.text.split_whitespace().collect();
@@ -183,8 +183,8 @@ fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
         }
         text += &format!(
             "{}\n  {}\n  {}\n",
-            Styled(NAME, visible(&hit.id.to_string())),
-            Styled(
+            StyledText(NAME, visible(&hit.id.to_string())),
+            StyledText(
                 DIM,
                 format_args!(
                     "{} · line {} · score {}: words {}, meaning {}",
@@ -203,10 +203,10 @@ fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
     }
     if !unknown_words.is_empty() {
         let words = visible(&unknown_words.join(", "));
-        text += &format!("{}\n", Styled(DIM, format_args!("not found: {words}")));
+        text += &format!("{}\n", StyledText(DIM, format_args!("not found: {words}")));
     }
     if let Some(hint) = hint {
-        text += &format!("{}\n", Styled(DIM, hint));
+        text += &format!("{}\n", StyledText(DIM, hint));
     }
     text
 }

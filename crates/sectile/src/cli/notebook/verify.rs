@@ -1,31 +1,31 @@
 //! `sectile notebook verify`: hashes everything again.
 
 use sectile_library::{
-    artifacts::{self, Checked, Drift},
+    artifacts::{self, ArtifactCheck, Drift},
     library::Library,
     provenance::{self, CollectionRoot},
 };
 use serde::Serialize;
 
 use super::{args::VerifyArgs, collections, failed, open, require};
-use crate::cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible};
+use crate::cli::ui::{BAD, CliError, DIM, GOOD, NAME, StyledText, print, visible};
 
 /// The result for one collection.
 #[derive(Serialize)]
-struct Row {
+struct VerifyRow {
     collection_id: String,
     root: String,
     notebooks: usize,
     /// Notebooks that cannot be read, and so are not part of the root digest.
     left_out: Vec<String>,
     #[serde(flatten)]
-    artifacts: Checked,
+    artifacts: ArtifactCheck,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct VerifyReport {
     verified: bool,
-    collections: Vec<Row>,
+    collections: Vec<VerifyRow>,
 }
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
@@ -42,12 +42,12 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     }
     let mut rows = Vec::new();
     for collection in names {
-        rows.push(Row::of(&storage, collection)?);
+        rows.push(VerifyRow::of(&storage, collection)?);
     }
-    let problems: usize = rows.iter().map(Row::problems).sum();
-    let looked_at: usize = rows.iter().map(Row::looked_at).sum();
+    let problems: usize = rows.iter().map(VerifyRow::problems).sum();
+    let looked_at: usize = rows.iter().map(VerifyRow::looked_at).sum();
     if args.json {
-        let report = Report {
+        let report = VerifyReport {
             verified: problems == 0 && looked_at > 0,
             collections: rows,
         };
@@ -91,7 +91,7 @@ fn nothing() -> CliError {
         .next("put `.md` files into the folder of the collection")
 }
 
-impl Row {
+impl VerifyRow {
     fn of(storage: &Library, collection: String) -> Result<Self, CliError> {
         let root = provenance::collection_root(storage, &collection, &|| false);
         let CollectionRoot {
@@ -122,15 +122,15 @@ impl Row {
     }
 }
 
-fn shown(rows: &[Row]) -> String {
+fn shown(rows: &[VerifyRow]) -> String {
     let mut text = String::new();
     for row in rows {
         let artifacts: usize = row.artifacts.sets.iter().map(|set| set.artifacts).sum();
         text += &format!(
             "{}  {}\n  {}\n",
             row.root,
-            Styled(NAME, visible(&row.collection_id)),
-            Styled(
+            StyledText(NAME, visible(&row.collection_id)),
+            StyledText(
                 DIM,
                 format_args!("notebooks: {}, artifacts: {artifacts}", row.notebooks)
             ),
@@ -138,7 +138,7 @@ fn shown(rows: &[Row]) -> String {
         let mut problem = |kind: &str, id: &str, what: &str| {
             text += &format!(
                 "  {} {}: {}\n",
-                Styled(BAD, kind),
+                StyledText(BAD, kind),
                 visible(id),
                 visible(what)
             );
@@ -159,9 +159,9 @@ fn shown(rows: &[Row]) -> String {
             }
         }
         if row.looked_at() == 0 {
-            text += &format!("  {}\n", Styled(DIM, "nothing to verify"));
+            text += &format!("  {}\n", StyledText(DIM, "nothing to verify"));
         } else if row.problems() == 0 {
-            text += &format!("  {}\n", Styled(GOOD, "verified"));
+            text += &format!("  {}\n", StyledText(GOOD, "verified"));
         }
     }
     text

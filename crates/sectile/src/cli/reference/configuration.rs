@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::page::{Item, Page};
-use crate::config::{Key, Kind, keys, schema};
+use super::page::{ListEntry, MarkdownPage};
+use crate::config::{ConfigKey, ValueKind, keys, schema};
 
 pub(super) fn page() -> String {
-    let mut page = Page::new(
+    let mut page = MarkdownPage::new(
         "configuration",
         "Configuration",
         "Every setting of Sectile with its type, range, default and environment variable.",
@@ -32,7 +32,7 @@ pub(super) fn page() -> String {
         page.heading(2, table);
         write(&mut page, described(&schema, table), own);
         for key in own {
-            if let Kind::Tables(inner) = &key.kind {
+            if let ValueKind::Tables(inner) = &key.kind {
                 page.heading(2, &key.path);
                 page.paragraph(format_args!(
                     "Each of them is written as `[[{}]]`.",
@@ -46,15 +46,15 @@ pub(super) fn page() -> String {
     page.into_text()
 }
 
-fn write(page: &mut Page, description: Option<&str>, keys: &[Key]) {
+fn write(page: &mut MarkdownPage, description: Option<&str>, keys: &[ConfigKey]) {
     if let Some(description) = description {
         page.paragraph(description.replace('\n', " "));
     }
-    let items: Vec<Item> = keys.iter().map(item).collect();
+    let items: Vec<ListEntry> = keys.iter().map(item).collect();
     page.list(&items);
 }
 
-fn item(key: &Key) -> Item {
+fn item(key: &ConfigKey) -> ListEntry {
     let mut text = format!("`{}`: {}.", key.path, key.kind.describe());
     if !key.default.is_null() {
         text += &format!(" Default: `{}`.", key.default);
@@ -63,7 +63,7 @@ fn item(key: &Key) -> Item {
     if let Some(variable) = key.variable() {
         text += &format!(" Environment: `{variable}`.");
     }
-    Item {
+    ListEntry {
         text,
         below: Vec::new(),
     }

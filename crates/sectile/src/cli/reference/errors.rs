@@ -2,10 +2,10 @@
 
 use sectile_mcp::{ErrorList, ErrorRow, UnknownTool, WorldCard, frame_errors};
 
-use super::page::Page;
+use super::page::MarkdownPage;
 
 pub(super) fn page(worlds: &[WorldCard]) -> String {
-    let mut page = Page::new(
+    let mut page = MarkdownPage::new(
         "errors",
         "Error codes",
         "Every error code that a client can get from Sectile, what it means and what to do next.",
@@ -37,7 +37,7 @@ pub(super) fn page(worlds: &[WorldCard]) -> String {
     page.into_text()
 }
 
-fn write(page: &mut Page, owner: &str, list: &ErrorList) {
+fn write(page: &mut MarkdownPage, owner: &str, list: &ErrorList) {
     if !list.form.is_empty() {
         page.paragraph(list.form);
     }

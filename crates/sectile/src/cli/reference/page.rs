@@ -3,18 +3,18 @@
 use std::fmt;
 
 /// A page that grows from top to bottom.
-pub(super) struct Page {
+pub(super) struct MarkdownPage {
     text: String,
 }
 
 /// A list item, with the items below it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct ListEntry {
     pub(super) text: String,
     pub(super) below: Vec<Self>,
 }
 
-impl Page {
+impl MarkdownPage {
     /// Starts a page with its title, its description and a note on how it was generated.
     pub(super) fn new(slug: &str, title: &str, description: &str) -> Self {
         let mut page = Self {
@@ -37,7 +37,7 @@ impl Page {
         self.text += &format!("\n{text}\n");
     }
 
-    pub(super) fn list(&mut self, items: &[Item]) {
+    pub(super) fn list(&mut self, items: &[ListEntry]) {
         if !items.is_empty() {
             self.text.push('\n');
             self.text += &listed(items);
@@ -61,13 +61,13 @@ impl Page {
 }
 
 /// Formats a list.
-pub(super) fn listed(items: &[Item]) -> String {
+pub(super) fn listed(items: &[ListEntry]) -> String {
     let mut text = String::new();
     write_list(items, 0, &mut text);
     text
 }
 
-fn write_list(items: &[Item], depth: usize, text: &mut String) {
+fn write_list(items: &[ListEntry], depth: usize, text: &mut String) {
     for item in items {
         *text += &format!("{}- {}\n", "  ".repeat(depth), item.text);
         write_list(&item.below, depth + 1, text);

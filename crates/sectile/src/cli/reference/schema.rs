@@ -5,7 +5,7 @@
 use sectile_mcp::JsonObject;
 use serde_json::Value;
 
-use super::page::{Item, as_code};
+use super::page::{ListEntry, as_code};
 
 /// The most levels of nested fields that are shown.
 const MAX_DEPTH: usize = 2;
@@ -20,26 +20,26 @@ pub(super) enum Side {
 }
 
 /// Returns the fields of the object that `schema` describes.
-pub(super) fn fields(schema: &JsonObject, side: Side) -> Vec<Item> {
-    let reader = Reader { root: schema, side };
+pub(super) fn fields(schema: &JsonObject, side: Side) -> Vec<ListEntry> {
+    let reader = SchemaReader { root: schema, side };
     reader.fields(schema, &[])
 }
 
-struct Reader<'s> {
+struct SchemaReader<'s> {
     root: &'s JsonObject,
     side: Side,
 }
 
 /// The schema that a reference resolves to, with the name of its definition.
 #[derive(Clone, Copy)]
-struct Target<'s> {
+struct ResolvedSchema<'s> {
     schema: &'s Value,
     name: Option<&'s str>,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> SchemaReader<'s> {
     /// Returns the fields of an object; `outer` are the objects around it.
-    fn fields(&self, object: &'s JsonObject, outer: &[Target<'s>]) -> Vec<Item> {
+    fn fields(&self, object: &'s JsonObject, outer: &[ResolvedSchema<'s>]) -> Vec<ListEntry> {
         let required = object.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
             required.is_some_and(|names| names.iter().any(|found| found.as_str() == Some(name)))
@@ -57,8 +57,8 @@ impl<'s> Reader<'s> {
         name: &str,
         schema: &'s Value,
         is_required: bool,
-        outer: &[Target<'s>],
-    ) -> Item {
+        outer: &[ResolvedSchema<'s>],
+    ) -> ListEntry {
         let mut notes = vec![self.kind(schema)];
         match self.side {
             Side::Arguments if is_required => notes.push("required".to_owned()),
@@ -79,14 +79,15 @@ impl<'s> Reader<'s> {
                 Vec::new()
             }
             Some(object) if outer.len() < MAX_DEPTH => {
-                let outer: Vec<Target<'s>> = outer.iter().copied().chain([object]).collect();
+                let outer: Vec<ResolvedSchema<'s>> =
+                    outer.iter().copied().chain([object]).collect();
                 let fields = object.schema.as_object();
                 fields.map_or_else(Vec::new, |fields| self.fields(fields, &outer))
             }
             None if outer.is_empty() => self.explained_words(schema),
             _ => Vec::new(),
         };
-        Item { text, below }
+        ListEntry { text, below }
     }
 
     /// Describes the type of a value.
@@ -152,7 +153,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Returns the object that a value is, or that its list contains.
-    fn object(&self, schema: &'s Value) -> Option<Target<'s>> {
+    fn object(&self, schema: &'s Value) -> Option<ResolvedSchema<'s>> {
         let target = self.target(schema);
         if target.schema.get("properties").is_some() {
             return Some(target);
@@ -170,7 +171,7 @@ impl<'s> Reader<'s> {
     }
 
     /// The forms that a value, or one in its list, may have, where a field of each says which it is.
-    fn forms(&self, schema: &'s Value) -> Vec<Item> {
+    fn forms(&self, schema: &'s Value) -> Vec<ListEntry> {
         let target = self.target(schema).schema;
         let target = target
             .get("items")
@@ -180,14 +181,14 @@ impl<'s> Reader<'s> {
     }
 
     /// Returns the allowed values as items, if the schema explains them.
-    fn explained_words(&self, schema: &'s Value) -> Vec<Item> {
+    fn explained_words(&self, schema: &'s Value) -> Vec<ListEntry> {
         let target = self.target(schema).schema;
         let inner = alternatives(target).into_iter().flatten();
         std::iter::once(target)
             .chain(inner.map(|one| self.target(one).schema))
             .flat_map(words)
             .filter_map(|(word, meaning)| {
-                Some(Item {
+                Some(ListEntry {
                     text: format!("`{word}`: {}", meaning?.replace('\n', " ")),
                     below: Vec::new(),
                 })
@@ -196,25 +197,25 @@ impl<'s> Reader<'s> {
     }
 
     /// Resolves a reference; returns any other schema itself.
-    fn target(&self, schema: &'s Value) -> Target<'s> {
+    fn target(&self, schema: &'s Value) -> ResolvedSchema<'s> {
         let name = schema
             .get("$ref")
             .and_then(Value::as_str)
             .and_then(|path| path.strip_prefix("#/$defs/"));
         let found = name.and_then(|name| self.root.get("$defs")?.get(name));
-        Target {
+        ResolvedSchema {
             schema: found.unwrap_or(schema),
             name,
         }
     }
 }
 
-fn is_among(object: Target<'_>, outer: &[Target<'_>]) -> bool {
+fn is_among(object: ResolvedSchema<'_>, outer: &[ResolvedSchema<'_>]) -> bool {
     object.name.is_some() && outer.iter().any(|one| one.name == object.name)
 }
 
 /// A form in a line: the field that says which it is, then the names of the others.
-fn form(schema: &Value) -> Option<Item> {
+fn form(schema: &Value) -> Option<ListEntry> {
     let properties = schema.get("properties")?.as_object()?;
     let (tag, word) = properties
         .iter()
@@ -228,7 +229,7 @@ fn form(schema: &Value) -> Option<Item> {
             false => format!("`{name}`"),
         })
         .collect();
-    Some(Item {
+    Some(ListEntry {
         text: format!("`{tag}` `{}`: {}", shown(word), others.join(", ")),
         below: Vec::new(),
     })

@@ -3,7 +3,7 @@
 use sectile_mcp::{Access, ToolCard, WorldCard};
 
 use super::{
-    page::{Item, Page, as_code, link, listed},
+    page::{ListEntry, MarkdownPage, as_code, link, listed},
     schema::{Side, fields},
 };
 
@@ -11,15 +11,15 @@ use super::{
 const SHORT_ANSWER: usize = 400;
 
 /// An answer shared by several tools.
-struct Shared<'a> {
+struct SharedAnswer<'a> {
     heading: String,
     tools: Vec<&'a ToolCard>,
 }
 
-impl Shared<'_> {
+impl SharedAnswer<'_> {
     /// Returns the heading of this answer and the fields that the answer of `tool` describes differently, if it has the
     /// same fields and describes most of them in the same way.
-    fn difference(&self, tool: &ToolCard) -> Option<(&str, Vec<Item>)> {
+    fn difference(&self, tool: &ToolCard) -> Option<(&str, Vec<ListEntry>)> {
         let own = self.tools.first()?;
         let names = |tool: &ToolCard| -> Option<Vec<String>> {
             let properties = tool.output.get("properties")?.as_object()?;
@@ -35,7 +35,7 @@ impl Shared<'_> {
 }
 
 pub(super) fn page(worlds: &[WorldCard]) -> String {
-    let mut page = Page::new(
+    let mut page = MarkdownPage::new(
         "tools",
         "Tools",
         "Every tool of every world, with what it does, its arguments and its answer.",
@@ -58,7 +58,7 @@ pub(super) fn page(worlds: &[WorldCard]) -> String {
     page.into_text()
 }
 
-fn write_world(page: &mut Page, world: &WorldCard, worlds: &[WorldCard]) {
+fn write_world(page: &mut MarkdownPage, world: &WorldCard, worlds: &[WorldCard]) {
     page.heading(2, format_args!("The {} world", world.name));
     let tools = world.tools.iter().map(|tool| link(&heading(tool, worlds)));
     let tools: Vec<String> = tools.collect();
@@ -91,11 +91,11 @@ fn heading(tool: &ToolCard, worlds: &[WorldCard]) -> String {
 }
 
 fn write_tool(
-    page: &mut Page,
+    page: &mut MarkdownPage,
     world: &WorldCard,
     tool: &ToolCard,
     worlds: &[WorldCard],
-    shared: &[Shared<'_>],
+    shared: &[SharedAnswer<'_>],
 ) {
     page.heading(3, heading(tool, worlds));
     page.paragraph(tool.description);
@@ -120,7 +120,7 @@ fn write_tool(
     }
 }
 
-fn write_fields(page: &mut Page, title: &str, items: &[Item]) {
+fn write_fields(page: &mut MarkdownPage, title: &str, items: &[ListEntry]) {
     if items.is_empty() {
         page.paragraph(format_args!("{title}: none."));
         return;
@@ -129,7 +129,12 @@ fn write_fields(page: &mut Page, title: &str, items: &[Item]) {
     page.list(items);
 }
 
-fn write_shared(page: &mut Page, world: &WorldCard, answer: &Shared<'_>, worlds: &[WorldCard]) {
+fn write_shared(
+    page: &mut MarkdownPage,
+    world: &WorldCard,
+    answer: &SharedAnswer<'_>,
+    worlds: &[WorldCard],
+) {
     page.heading(3, &answer.heading);
     let tools = answer.tools.iter().map(|tool| link(&heading(tool, worlds)));
     let tools: Vec<String> = tools.collect();
@@ -144,7 +149,7 @@ fn write_shared(page: &mut Page, world: &WorldCard, answer: &Shared<'_>, worlds:
 }
 
 /// Returns the long answers that several tools of a world share, in the order of their first tools.
-fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<Shared<'a>> {
+fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<SharedAnswer<'a>> {
     let mut found: Vec<Vec<&ToolCard>> = Vec::new();
     for tool in &world.tools {
         let same = found
@@ -160,7 +165,7 @@ fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<Shared<
             |tool: &&ToolCard| listed(&fields(&tool.output, Side::Answer)).len() > SHORT_ANSWER;
         tools.len() > 1 && tools.first().is_some_and(is_long)
     };
-    let mut shared: Vec<Shared<'a>> = Vec::new();
+    let mut shared: Vec<SharedAnswer<'a>> = Vec::new();
     for tools in found.into_iter().filter(is_worth_it) {
         let are_writes = tools.iter().all(|tool| tool.access != Access::Read);
         let is_first = shared.iter().all(|other| !other.heading.starts_with(WRITE));
@@ -169,7 +174,7 @@ fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<Shared<
             Some(tool) => format!("Answer of {} and others", heading(tool, worlds)),
             None => continue,
         };
-        shared.push(Shared { heading, tools });
+        shared.push(SharedAnswer { heading, tools });
     }
     shared
 }

@@ -4,11 +4,11 @@ use std::{net::SocketAddr, sync::Arc};
 
 use sectile_mcp::{
     Surface,
-    access::{Acl, Authenticator, Live, Rates},
+    access::{Acl, Authenticator, LiveValue, RateLimits},
     http::{
         self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings, ServerTls,
     },
-    observe::{Metrics, Watch},
+    observe::{CallWatch, Metrics},
 };
 use tokio::{net::TcpListener, runtime};
 use tokio_util::sync::CancellationToken;
@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 use super::{super::settings::folder_of, ServeArgs, audit_log, sources, stop_on_signals};
 use crate::{
     cli::ui::CliError,
-    config::{self, AccessSettings, FrontSettings, Mistakes, Settings},
+    config::{self, AccessSettings, ConfigErrors, FrontSettings, Settings},
 };
 
 /// The parts that can be replaced while the server runs.
-struct Replaceable {
-    authenticator: Option<Arc<Live<Authenticator>>>,
-    roles: Arc<Live<Acl>>,
-    tls: Option<Arc<Live<ServerTls>>>,
+struct LiveParts {
+    authenticator: Option<Arc<LiveValue<Authenticator>>>,
+    roles: Arc<LiveValue<Acl>>,
+    tls: Option<Arc<LiveValue<ServerTls>>>,
 }
 
 pub(super) fn serve(
@@ -48,17 +48,17 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
         CliError::failed(format_args!("nobody could sign in: {problem}."))
             .next("correct [server.auth] in the settings file")
     })?;
-    let replaceable = Replaceable {
-        authenticator: authenticator.map(|known| Arc::new(Live::new(known))),
+    let replaceable = LiveParts {
+        authenticator: authenticator.map(|known| Arc::new(LiveValue::new(known))),
         roles,
-        tls: settings.access.tls.map(|tls| Arc::new(Live::new(tls))),
+        tls: settings.access.tls.map(|tls| Arc::new(LiveValue::new(tls))),
     };
     let listener = listen(front.bind, "--http 127.0.0.1:PORT").await?;
     let address = listener.local_addr()?;
     let watch = watch(&front, &shutdown).await?;
     let surfaces: Vec<Arc<Surface>> = surfaces
         .into_iter()
-        .map(|surface| surface.observed_by(Arc::<Watch>::clone(&watch)))
+        .map(|surface| surface.observed_by(Arc::<CallWatch>::clone(&watch)))
         .map(|surface| match replaceable.authenticator {
             Some(_) => surface.for_callers(),
             None => surface,
@@ -92,9 +92,9 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
 
 fn http_settings(
     front: FrontSettings,
-    replaceable: &Replaceable,
+    replaceable: &LiveParts,
     public_url: String,
-    watch: Arc<Watch>,
+    watch: Arc<CallWatch>,
 ) -> HttpSettings {
     HttpSettings {
         listener: ListenerSettings {
@@ -108,7 +108,7 @@ fn http_settings(
         authentication: Arc::new(AuthenticationStep::new(AuthenticationSettings {
             authenticator: replaceable.authenticator.clone(),
             roles: Arc::clone(&replaceable.roles),
-            rates: Rates::new(front.rates.0, front.rates.1),
+            rates: RateLimits::new(front.rates.0, front.rates.1),
             public_url,
             trusted_proxies: front.trusted_proxies,
             observer: watch,
@@ -133,7 +133,7 @@ async fn listen(address: SocketAddr, next: &str) -> Result<TcpListener, CliError
 async fn watch(
     front: &FrontSettings,
     shutdown: &CancellationToken,
-) -> Result<Arc<Watch>, CliError> {
+) -> Result<Arc<CallWatch>, CliError> {
     let audit = audit_log(front)?;
     let metrics = Metrics::new();
     if let Some(address) = front.metrics {
@@ -142,11 +142,11 @@ async fn watch(
         tracing::info!(url = %format_args!("http://{address}/metrics"), "figures");
         tokio::spawn(metrics.clone().serve(listener, shutdown.clone()));
     }
-    Ok(Arc::new(Watch::new(metrics, audit)))
+    Ok(Arc::new(CallWatch::new(metrics, audit)))
 }
 
 /// Reloads access rules and certificates whenever the process receives SIGHUP.
-fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Result<()> {
+fn reload_on_signal(replaceable: LiveParts, args: ServeArgs) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -168,14 +168,14 @@ fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Resul
     Ok(())
 }
 
-fn read_again(args: &ServeArgs) -> Result<AccessSettings, Mistakes> {
+fn read_again(args: &ServeArgs) -> Result<AccessSettings, ConfigErrors> {
     let (file, flags) = sources(args);
     let loaded = config::load(file.as_deref(), &flags)?;
     let base = folder_of(file.as_deref());
     AccessSettings::resolve(&loaded, &base)
 }
 
-impl Replaceable {
+impl LiveParts {
     /// Replaces the current settings with `access`. Whether callers sign in at all, and whether connections are encrypted,
     /// stays as it was at the start.
     fn replace(&self, access: AccessSettings) {

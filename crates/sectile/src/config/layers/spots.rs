@@ -7,21 +7,21 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::settings::{ConfigError, Mistakes, Origin, Spot};
+use crate::settings::{ConfigError, ConfigErrors, FilePosition, ValueOrigin};
 
 /// Lines and columns of everything in one file, by path: `server.tools.denylist.0`.
 #[derive(Default)]
-pub(super) struct Spots {
+pub(super) struct FilePositions {
     file: String,
-    keys: BTreeMap<String, Spot>,
-    values: BTreeMap<String, Spot>,
+    keys: BTreeMap<String, FilePosition>,
+    values: BTreeMap<String, FilePosition>,
     /// Values that are entries of lists.
-    pub(super) entries: BTreeMap<String, Spot>,
+    pub(super) entries: BTreeMap<String, FilePosition>,
 }
 
-impl Spots {
+impl FilePositions {
     /// Looks at a whole file. Where it is not TOML, every line with a mistake is one.
-    pub(super) fn read(file: &str, text: &str) -> Result<Self, Mistakes> {
+    pub(super) fn read(file: &str, text: &str) -> Result<Self, ConfigErrors> {
         let mut spots = Self {
             file: file.to_owned(),
             ..Self::default()
@@ -41,7 +41,7 @@ impl Spots {
             mistakes.dedup_by_key(|mistake| line(mistake));
             return Err(mistakes.into_iter().collect());
         }
-        let lines = Lines::of(text);
+        let lines = LineTable::of(text);
         spots.add_table("", table.get_ref(), &lines);
         Ok(spots)
     }
@@ -50,31 +50,31 @@ impl Spots {
     pub(super) fn syntax(&self, text: &str, error: &toml::de::Error) -> ConfigError {
         let offset = error.span().map_or(0, |span| span.start);
         ConfigError::Syntax {
-            origin: Origin::File(Lines::of(text).spot(&self.file, offset)),
+            origin: ValueOrigin::File(LineTable::of(text).spot(&self.file, offset)),
             message: error.message().replace('\n', " "),
         }
     }
 
     /// Where the key at `path` stands.
-    pub(super) fn key(&self, path: &str) -> Origin {
+    pub(super) fn key(&self, path: &str) -> ValueOrigin {
         self.origin(self.keys.get(path))
     }
 
     /// Where the value at `path` stands.
-    pub(super) fn value(&self, path: &str) -> Origin {
+    pub(super) fn value(&self, path: &str) -> ValueOrigin {
         self.origin(self.values.get(path))
     }
 
-    fn origin(&self, spot: Option<&Spot>) -> Origin {
+    fn origin(&self, spot: Option<&FilePosition>) -> ValueOrigin {
         // Whatever was parsed has a place; the beginning of the file is none that could mislead.
-        Origin::File(spot.cloned().unwrap_or_else(|| Spot {
+        ValueOrigin::File(spot.cloned().unwrap_or_else(|| FilePosition {
             file: self.file.clone(),
             line: 1,
             column: 1,
         }))
     }
 
-    fn add_table(&mut self, prefix: &str, table: &DeTable<'_>, lines: &Lines<'_>) {
+    fn add_table(&mut self, prefix: &str, table: &DeTable<'_>, lines: &LineTable<'_>) {
         for (key, value) in table.iter() {
             let path = joined(prefix, key.get_ref());
             let spot = lines.spot(&self.file, key.span().start);
@@ -83,7 +83,7 @@ impl Spots {
         }
     }
 
-    fn add_value(&mut self, path: &str, value: &Spanned<DeValue<'_>>, lines: &Lines<'_>) {
+    fn add_value(&mut self, path: &str, value: &Spanned<DeValue<'_>>, lines: &LineTable<'_>) {
         let spot = lines.spot(&self.file, value.span().start);
         self.values.insert(path.to_owned(), spot);
         match value.get_ref() {
@@ -111,13 +111,13 @@ pub(super) fn joined(prefix: &str, name: &str) -> String {
 }
 
 /// A text by lines.
-struct Lines<'a> {
+struct LineTable<'a> {
     text: &'a str,
     /// Where each line begins.
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineTable<'a> {
     fn of(text: &'a str) -> Self {
         let ends = text.match_indices('\n').map(|(end, _)| end + 1);
         Self {
@@ -126,12 +126,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn spot(&self, file: &str, offset: usize) -> Spot {
+    fn spot(&self, file: &str, offset: usize) -> FilePosition {
         let offset = offset.min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts[line - 1];
         let before = self.text.get(start..offset).unwrap_or_default();
-        Spot {
+        FilePosition {
             file: file.to_owned(),
             line,
             column: before.chars().count() + 1,

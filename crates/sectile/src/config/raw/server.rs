@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 /// What every world shares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Server {
+pub(crate) struct RawServer {
     /// Serving over HTTP.
-    pub(crate) http: Http,
+    pub(crate) http: RawHttp,
     /// Bounds on messages and calls.
-    pub(crate) limits: ServerLimits,
+    pub(crate) limits: RawServerLimits,
     /// Visibility: what exists.
-    pub(crate) tools: Tools,
+    pub(crate) tools: RawTools,
     /// Who may come in over HTTP, and what they may call.
-    pub(crate) auth: Auth,
+    pub(crate) auth: RawAuth,
     /// Figures for Prometheus.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: RawMetrics,
     /// A record of every call.
-    pub(crate) audit: Audit,
+    pub(crate) audit: RawAudit,
 }
 
 /// Serving over HTTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Http {
+pub(crate) struct RawHttp {
     /// Address and port to listen on. Without [server.auth] keys or tokens only loopback addresses are allowed.
     pub(crate) bind: String,
     /// What this server is called from outside, such as `https://notes.example`. Empty: `http` or `https` and the address
@@ -74,7 +74,7 @@ pub(crate) struct Http {
 /// Bounds on messages and calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct ServerLimits {
+pub(crate) struct RawServerLimits {
     /// Longest message, in bytes: a line on stdio, a body on HTTP.
     #[schemars(range(min = 1024, max = 67_108_864))]
     pub(crate) max_message_bytes: usize,
@@ -103,7 +103,7 @@ pub(crate) struct ServerLimits {
 /// Visibility: what exists. Entries are names of tools, resources or prompts, or `world/name`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Tools {
+pub(crate) struct RawTools {
     /// `filter` leaves hidden things out of listings; `passthrough` lists everything. Hidden things cannot be called
     /// either way.
     pub(crate) mode: Mode,
@@ -116,23 +116,23 @@ pub(crate) struct Tools {
 /// Who may come in over HTTP, and what they may call. With a key file, a secret or a key set, everybody has to sign in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Auth {
+pub(crate) struct RawAuth {
     /// When not empty, only these may be called. Listings do not change.
     pub(crate) allowed_tools: Vec<String>,
     /// File of API keys, relative to the settings file; `sectile auth` makes and changes it. Empty: no keys are taken.
     pub(crate) keys_file: String,
     /// Bearer tokens (JWT).
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: RawTokens,
     /// Where the role of a user in a vault is looked up.
-    pub(crate) context: AuthContext,
+    pub(crate) context: RawAuthContext,
     /// What each role may use, instead of the rule that viewers look and all others also change.
-    pub(crate) roles: Roles,
+    pub(crate) roles: RawRoles,
 }
 
 /// Bearer tokens: JWT with HS256 and a secret, or RS256, ES256 or EdDSA and a set of keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Tokens {
+pub(crate) struct RawTokens {
     /// File with the secret of HS256 tokens, at least 32 bytes, relative to the settings file. Empty: none.
     pub(crate) secret_file: String,
     /// Environment variable with the same secret, where there is no file.
@@ -171,7 +171,7 @@ pub(crate) struct Tokens {
 /// Where role and effective user of a user in a vault are looked up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct AuthContext {
+pub(crate) struct RawAuthContext {
     /// Endpoint that answers `{"role": ..., "effective_canister_user_id": ...}` to a GET with the caller's token and vault.
     /// Empty: none.
     pub(crate) url: String,
@@ -186,7 +186,7 @@ pub(crate) struct AuthContext {
 /// What each role may use. A role whose list is empty follows the rule: viewers look, all others also change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Roles {
+pub(crate) struct RawRoles {
     /// When not empty, a viewer, and everybody whose role is not known, may use exactly these.
     pub(crate) viewer: Vec<String>,
     /// When not empty, an editor may use exactly these.
@@ -200,7 +200,7 @@ pub(crate) struct Roles {
 /// Figures for Prometheus, at `/metrics` of an address of their own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Metrics {
+pub(crate) struct RawMetrics {
     /// Address and port to listen on, such as `127.0.0.1:9420`. Empty: no figures.
     pub(crate) bind: String,
 }
@@ -208,7 +208,7 @@ pub(crate) struct Metrics {
 /// A record of every call: one JSON line each, with nothing that a caller wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Audit {
+pub(crate) struct RawAudit {
     /// File to append to, relative to the settings file. Empty: no record.
     pub(crate) file: String,
     /// File with the key that callers are hashed with, relative to the settings file. Empty: a new key with each start.
@@ -221,7 +221,7 @@ pub(crate) struct Audit {
     pub(crate) keep: usize,
 }
 
-impl Default for Http {
+impl Default for RawHttp {
     fn default() -> Self {
         Self {
             bind: "127.0.0.1:7420".to_owned(),
@@ -243,7 +243,7 @@ impl Default for Http {
     }
 }
 
-impl Default for ServerLimits {
+impl Default for RawServerLimits {
     fn default() -> Self {
         Self {
             max_message_bytes: 4 << 20,
@@ -257,7 +257,7 @@ impl Default for ServerLimits {
     }
 }
 
-impl Default for Tokens {
+impl Default for RawTokens {
     fn default() -> Self {
         Self {
             secret_file: String::new(),
@@ -278,7 +278,7 @@ impl Default for Tokens {
     }
 }
 
-impl Default for AuthContext {
+impl Default for RawAuthContext {
     fn default() -> Self {
         Self {
             url: String::new(),
@@ -288,7 +288,7 @@ impl Default for AuthContext {
     }
 }
 
-impl Default for Audit {
+impl Default for RawAudit {
     fn default() -> Self {
         Self {
             file: String::new(),

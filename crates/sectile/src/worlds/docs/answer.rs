@@ -4,19 +4,22 @@ mod nearest;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_markdown::Digest;
-use sectile_mcp::{Facts, Failure};
+use sectile_mcp::{AnswerFacts, Failure};
 use sectile_retrieval::{Hit, Query, QueryError, RANKING};
 use serde::Serialize;
 
-use super::{Docs, Document, corpus::Role, errors::QUERY_TOO_LONG, library::Shelf, roles::favours};
+use super::{
+    DocsEntry, DocsWorld, corpus::DocRole, errors::QUERY_TOO_LONG, library::VisibleCorpus,
+    roles::favours,
+};
 
 /// What a search answers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Answered {
+pub(crate) struct DocsSearchAnswer {
     /// The sections, best first.
     sections: Vec<FoundSection>,
     /// The documents that they come from, in this order.
-    docs_covered: Vec<Covered>,
+    docs_covered: Vec<CoveredDocument>,
     /// What else could be asked: sections of other roles that fit the same question.
     suggested_followups: Vec<String>,
     /// How many sections fit the query, shown or not.
@@ -27,7 +30,7 @@ pub(crate) struct Answered {
     found_by: Option<FoundBy>,
     /// Words of the query that are not in the documents, with the words that were looked for instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    corrected: Vec<Corrected>,
+    corrected: Vec<CorrectedTerm>,
     /// Words of the query that are not in the documents, nor anything like them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_terms: Vec<String>,
@@ -54,7 +57,7 @@ enum FoundBy {
 }
 
 /// A section of an answer, for people.
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownSection<'a> {
     pub(crate) uri: &'a str,
     /// The title of the document, the headings above, and the heading.
     pub(crate) place: Vec<&'a str>,
@@ -71,7 +74,7 @@ struct FoundSection {
     doc_id: String,
     doc_title: String,
     #[schemars(schema_with = "roles")]
-    doc_role: Role,
+    doc_role: DocRole,
     heading: String,
     /// The title of the document and the headings above this one.
     trail: Vec<String>,
@@ -91,14 +94,14 @@ struct FoundSection {
 }
 
 /// A passage for an answer.
-struct Chosen {
+struct ChosenPassage {
     passage: usize,
-    explained: Explained,
+    explained: ScoreExplanation,
 }
 
 /// How a section came into an answer, as far as that is told.
 #[derive(Default)]
-struct Explained {
+struct ScoreExplanation {
     score: Option<Score>,
     nearness: Option<u64>,
 }
@@ -126,15 +129,16 @@ struct Term {
 
 /// A document that sections come from.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
-struct Covered {
+#[schemars(rename = "Covered")]
+struct CoveredDocument {
     doc_id: String,
     doc_title: String,
     #[schemars(schema_with = "roles")]
-    doc_role: Role,
+    doc_role: DocRole,
 }
 
 fn roles(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": Role::ALL.map(Role::as_str) })
+    json_schema!({ "type": "string", "enum": DocRole::ALL.map(DocRole::as_str) })
 }
 
 fn ways(_: &mut SchemaGenerator) -> Schema {
@@ -147,7 +151,8 @@ fn millionths(_: &mut SchemaGenerator) -> Schema {
 
 /// A word that was replaced.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Corrected {
+#[schemars(rename = "Corrected")]
+struct CorrectedTerm {
     term: String,
     used: Vec<String>,
 }
@@ -203,7 +208,7 @@ const CLOSEST_HEADINGS: usize = 5;
 const MOST_SKIPPED: usize = 20;
 
 /// A question that has to be searched for.
-struct Asked<'a> {
+struct DocsQuery<'a> {
     text: &'a str,
     query: Query,
     /// The most sections to answer.
@@ -213,15 +218,15 @@ struct Asked<'a> {
 
 /// Answers a question about the documents of `shelf`.
 pub(super) fn answer(
-    docs: &Docs,
-    shelf: &Shelf,
+    docs: &DocsWorld,
+    shelf: &VisibleCorpus,
     query: &str,
     max_sections: Option<usize>,
     explain: bool,
-) -> Result<Answered, Failure> {
+) -> Result<DocsSearchAnswer, Failure> {
     let is_overview = query.trim().is_empty();
     let usual = match is_overview {
-        true => Role::ALL.len(),
+        true => DocRole::ALL.len(),
         false => DEFAULT_SECTIONS,
     };
     // The settings may allow fewer than are usual. Then an answer depends on that as if it had been asked for.
@@ -233,7 +238,7 @@ pub(super) fn answer(
         return Ok(overview(docs, shelf, most, receipt));
     }
     let parsed = Query::parse(query).map_err(refused)?;
-    let asked = Asked {
+    let asked = DocsQuery {
         text: query,
         query: parsed,
         most,
@@ -249,19 +254,19 @@ pub(super) fn answer(
         return Ok(answered);
     }
     let hits = ranked.hits(asked.most);
-    let chosen = hits.iter().map(|hit| Chosen {
+    let chosen = hits.iter().map(|hit| ChosenPassage {
         passage: hit.passage,
-        explained: Explained {
+        explained: ScoreExplanation {
             score: explain.then(|| score(hit)),
-            ..Explained::default()
+            ..ScoreExplanation::default()
         },
     });
-    Ok(Answered {
+    Ok(DocsSearchAnswer {
         total_matches: remarks.total,
         corrected: remarks
             .corrected
             .iter()
-            .map(|correction| Corrected {
+            .map(|correction| CorrectedTerm {
                 term: correction.asked.clone(),
                 used: correction.used.clone(),
             })
@@ -281,15 +286,15 @@ pub(super) fn answer(
 
 /// The answer with these passages. `best` finds the best of the others that it is asked for, for what to ask next.
 fn assembled(
-    docs: &Docs,
-    shelf: &Shelf,
-    chosen: Vec<Chosen>,
+    docs: &DocsWorld,
+    shelf: &VisibleCorpus,
+    chosen: Vec<ChosenPassage>,
     best: impl Fn(&dyn Fn(usize) -> bool) -> Option<usize>,
     receipt: Receipt,
-) -> Answered {
+) -> DocsSearchAnswer {
     let documents = chosen.iter().map(|one| shelf.passages[one.passage].0);
     let docs_covered = covered(docs, documents);
-    let missing = Role::ALL
+    let missing = DocRole::ALL
         .into_iter()
         .filter(|role| !docs_covered.iter().any(|one| one.doc_role == *role));
     let role_of = |passage: usize| docs.documents[shelf.passages[passage].0].doc.role;
@@ -304,7 +309,7 @@ fn assembled(
         let at = shelf.passages[one.passage];
         section(docs, at, rank, one.explained, &mut budget)
     });
-    Answered {
+    DocsSearchAnswer {
         sections: sections.collect(),
         docs_covered,
         suggested_followups,
@@ -320,21 +325,21 @@ fn assembled(
     }
 }
 
-impl Answered {
+impl DocsSearchAnswer {
     /// What the audit line may say of it.
-    pub(crate) fn facts(&self) -> Facts {
-        Facts {
+    pub(crate) fn facts(&self) -> AnswerFacts {
+        AnswerFacts {
             sections: Some(self.sections.len()),
             truncated: self.sections.iter().any(|section| section.truncated),
-            ..Facts::default()
+            ..AnswerFacts::default()
         }
     }
 
     /// The sections, for people.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = ShownSection<'_>> {
         self.sections.iter().map(|section| {
             let place = section.trail.iter().chain([&section.heading]);
-            Shown {
+            ShownSection {
                 uri: &section.uri,
                 place: place.map(String::as_str).collect(),
                 content: &section.content,
@@ -418,7 +423,12 @@ fn refused(error: QueryError) -> Failure {
     QUERY_TOO_LONG.failure(error.to_string())
 }
 
-fn receipt(shelf: &Shelf, query: &str, max_sections: Option<usize>, explain: bool) -> Receipt {
+fn receipt(
+    shelf: &VisibleCorpus,
+    query: &str,
+    max_sections: Option<usize>,
+    explain: bool,
+) -> Receipt {
     let arguments = serde_json::json!([query, max_sections, explain]);
     Receipt {
         corpus: shelf.digest.to_string(),
@@ -428,12 +438,17 @@ fn receipt(shelf: &Shelf, query: &str, max_sections: Option<usize>, explain: boo
 }
 
 /// One section for each role, in the order of roles: the first that says something.
-fn overview(docs: &Docs, shelf: &Shelf, most: usize, receipt: Receipt) -> Answered {
-    let of_role = |role: Role| {
+fn overview(
+    docs: &DocsWorld,
+    shelf: &VisibleCorpus,
+    most: usize,
+    receipt: Receipt,
+) -> DocsSearchAnswer {
+    let of_role = |role: DocRole| {
         let mut passages = shelf.passages.iter();
         passages.find(|(document, _)| docs.documents[*document].doc.role == role)
     };
-    let chosen: Vec<(usize, usize)> = Role::ALL
+    let chosen: Vec<(usize, usize)> = DocRole::ALL
         .into_iter()
         .filter_map(|role| of_role(role).copied())
         .take(most)
@@ -442,11 +457,11 @@ fn overview(docs: &Docs, shelf: &Shelf, most: usize, receipt: Receipt) -> Answer
     let sections = chosen
         .iter()
         .zip(1..)
-        .map(|(at, rank)| section(docs, *at, rank, Explained::default(), &mut budget))
+        .map(|(at, rank)| section(docs, *at, rank, ScoreExplanation::default(), &mut budget))
         .collect();
     let listed = shelf.documents.iter().map(|at| &docs.documents[*at]);
     let skipped = shelf.skipped.iter().map(|at| &docs.skipped[*at]);
-    Answered {
+    DocsSearchAnswer {
         sections,
         docs_covered: covered(docs, chosen.iter().map(|(document, _)| *document)),
         suggested_followups: listed
@@ -498,13 +513,13 @@ impl Budget {
 }
 
 fn section(
-    docs: &Docs,
+    docs: &DocsWorld,
     at: (usize, usize),
     rank: usize,
-    explained: Explained,
+    explained: ScoreExplanation,
     budget: &mut Budget,
 ) -> FoundSection {
-    let Document { doc, .. } = &docs.documents[at.0];
+    let DocsEntry { doc, .. } = &docs.documents[at.0];
     let section = docs.section(at);
     let text = String::from_utf8_lossy(section.text.slice(&doc.bytes));
     let text = text.trim_matches(['\n', '\r']).trim_end();
@@ -538,7 +553,7 @@ fn cut(text: &str, most: usize) -> (String, bool) {
     )
 }
 
-fn uri(docs: &Docs, at: (usize, usize)) -> String {
+fn uri(docs: &DocsWorld, at: (usize, usize)) -> String {
     let document = &docs.documents[at.0].uri;
     match &docs.section(at).anchor {
         Some(anchor) => format!("{document}#{anchor}"),
@@ -564,11 +579,11 @@ fn score(hit: &Hit) -> Score {
     }
 }
 
-fn covered(docs: &Docs, documents: impl Iterator<Item = usize>) -> Vec<Covered> {
-    let mut covered: Vec<Covered> = Vec::new();
+fn covered(docs: &DocsWorld, documents: impl Iterator<Item = usize>) -> Vec<CoveredDocument> {
+    let mut covered: Vec<CoveredDocument> = Vec::new();
     for document in documents {
         let doc = &docs.documents[document].doc;
-        let one = Covered {
+        let one = CoveredDocument {
             doc_id: doc.slug.clone(),
             doc_title: doc.title.clone(),
             doc_role: doc.role,
@@ -581,7 +596,7 @@ fn covered(docs: &Docs, documents: impl Iterator<Item = usize>) -> Vec<Covered> 
 }
 
 /// A section of another role that fits the same question.
-fn followup(docs: &Docs, role: Role, at: (usize, usize)) -> String {
+fn followup(docs: &DocsWorld, role: DocRole, at: (usize, usize)) -> String {
     let section = docs.section(at);
     let place = section.trail.iter().chain([&section.heading]);
     let place: Vec<&str> = place.map(String::as_str).collect();
@@ -606,7 +621,7 @@ impl Help {
     }
 }
 
-fn help(docs: &Docs, shelf: &Shelf, query: &str) -> Help {
+fn help(docs: &DocsWorld, shelf: &VisibleCorpus, query: &str) -> Help {
     if shelf.documents.is_empty() {
         return Help::without_documents();
     }

@@ -17,15 +17,16 @@ use std::{
 use schemars::JsonSchema;
 use sectile_retrieval::{MAX_PASSAGES, Section, sections};
 use sectile_vault::{
-    LeftOut, NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError,
+    ExclusionReason, LeftOutReason, NotePath, PathTarget, ReadError, Root, RootError, Walk,
+    WalkError,
 };
 
 use serde::{Deserialize, Serialize};
 
-use self::described::{Described, describe};
+use self::described::{DocDescription, describe};
 pub(crate) use self::{
     described::MAX_SLUG,
-    skipped::{SkipReason, Skipped},
+    skipped::{SkipReason, SkippedDoc},
 };
 use super::{DocsDocument, DocsPath, DocsSettings};
 
@@ -46,7 +47,7 @@ use super::{DocsDocument, DocsPath, DocsSettings};
     JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
+pub(crate) enum DocRole {
     // Concepts and invariants.
     Reasoning,
     // Which tool, and when.
@@ -60,7 +61,7 @@ pub(crate) enum Role {
 
 /// Where a document comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum DocOrigin {
     /// From the manual inside the binary.
     Manual,
     /// From the operator's files.
@@ -73,27 +74,27 @@ pub(crate) struct Doc {
     /// `[a-z0-9][a-z0-9-]{0,63}`.
     pub(crate) slug: String,
     pub(crate) title: String,
-    pub(crate) role: Role,
+    pub(crate) role: DocRole,
     /// One line; may be empty.
     pub(crate) description: String,
     /// UTF-8, exactly as in the file, front matter included.
     pub(crate) bytes: Cow<'static, [u8]>,
     /// As they are searched and read.
     pub(crate) sections: Vec<Section>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: DocOrigin,
     /// Which file it is, for people: never a path of the machine.
     pub(crate) label: String,
 }
 
 /// What is loaded, and what is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Corpus {
+pub(crate) struct DocsCorpus {
     /// The manual, then listed documents, then extra paths; each folder sorted by path.
     pub(crate) documents: Vec<Doc>,
     /// In the same order.
-    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) skipped: Vec<SkippedDoc>,
     /// What folders keep to themselves: hidden, ignored, or Markdown by another name. Sorted; nothing is wrong with it.
-    pub(crate) left_out: Vec<Skipped>,
+    pub(crate) left_out: Vec<SkippedDoc>,
     /// The places that settings or a person name and that do not exist, as labels. Nobody is served a part of what was asked for.
     pub(crate) missing: Vec<String>,
     /// What was not as its author wanted, in sentences: slugs that clash, front matter that cannot be used.
@@ -102,7 +103,7 @@ pub(crate) struct Corpus {
 
 /// A document inside the binary.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Embedded {
+pub(crate) struct EmbeddedDoc {
     /// `docs/model.md`; its stem gives the slug when the front matter does not.
     pub(crate) name: &'static str,
     pub(crate) bytes: &'static [u8],
@@ -111,7 +112,7 @@ pub(crate) struct Embedded {
 /// Folders below one extra path. A path that was meant to be another one must not keep the server from starting.
 const MOST_FOLDERS: usize = 100_000;
 
-impl Role {
+impl DocRole {
     pub(crate) const ALL: [Self; 4] = [
         Self::Reasoning,
         Self::Decision,
@@ -133,7 +134,7 @@ impl Role {
     }
 }
 
-impl Origin {
+impl DocOrigin {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -142,9 +143,9 @@ impl Origin {
     }
 }
 
-impl Corpus {
+impl DocsCorpus {
     /// Reads everything that `settings` name. A document that cannot be had is skipped, and the rest counts.
-    pub(crate) fn load(settings: &DocsSettings, embedded: &[Embedded]) -> Self {
+    pub(crate) fn load(settings: &DocsSettings, embedded: &[EmbeddedDoc]) -> Self {
         let mut loader = Loader {
             settings,
             corpus: Self::default(),
@@ -180,14 +181,14 @@ impl Corpus {
 /// A corpus in the making.
 struct Loader<'a> {
     settings: &'a DocsSettings,
-    corpus: Corpus,
+    corpus: DocsCorpus,
     total_bytes: u64,
     sections: usize,
     slugs: HashSet<String>,
     /// Files that had their turn, without links.
     seen: HashSet<PathBuf>,
     /// Where it is, and what is said of it.
-    left_out: Vec<(PathBuf, Skipped)>,
+    left_out: Vec<(PathBuf, SkippedDoc)>,
 }
 
 /// Who a document is before its bytes are looked at.
@@ -196,17 +197,17 @@ struct Candidate<'a> {
     /// What clients may know of the label: nothing of where the folder is.
     name: &'a str,
     file_name: &'a str,
-    origin: Origin,
+    origin: DocOrigin,
     listed: Option<&'a DocsDocument>,
 }
 
 impl Loader<'_> {
-    fn embedded(&mut self, document: &Embedded) {
+    fn embedded(&mut self, document: &EmbeddedDoc) {
         let candidate = Candidate {
             label: document.name,
             name: document.name,
             file_name: file_name(document.name),
-            origin: Origin::Manual,
+            origin: DocOrigin::Manual,
             listed: None,
         };
         let limit = self.settings.written.max_doc_bytes;
@@ -221,8 +222,8 @@ impl Loader<'_> {
 
     fn listed(&mut self, listed: &DocsDocument) {
         let label = label(&listed.path.written);
-        match Place::at(&listed.path.location) {
-            Ok(Place::File(root, note)) => {
+        match PathTarget::at(&listed.path.location) {
+            Ok(PathTarget::File(root, note)) => {
                 if !self.seen.insert(root.location().join(note.as_str())) {
                     self.corpus.notes.push(format!(
                         "`{label}` is listed twice under `docs.documents`; the first entry counts. Remove the other."
@@ -231,7 +232,9 @@ impl Loader<'_> {
                 }
                 self.file(&root, &note, &label, &listed.path, Some(listed));
             }
-            Ok(Place::Folder(_)) => self.skip_named(label, Some(listed), SkipReason::FolderInList),
+            Ok(PathTarget::Folder(_)) => {
+                self.skip_named(label, Some(listed), SkipReason::FolderInList)
+            }
             Ok(_) => self.skip_named(label, Some(listed), SkipReason::NotAFile),
             Err(error) => self.skip_named(label, Some(listed), error.into()),
         }
@@ -239,20 +242,20 @@ impl Loader<'_> {
 
     /// A folder is named to get documents from it, so one that does not exist is a mistake.
     fn root(&mut self, root: &DocsPath) {
-        if let Err(RootError::NotFound) = Place::at(&root.location) {
+        if let Err(RootError::NotFound) = PathTarget::at(&root.location) {
             self.corpus.missing.push(label(&root.written));
         }
     }
 
     fn extra_path(&mut self, path: &DocsPath) {
         let label = label(&path.written);
-        match Place::at(&path.location) {
-            Ok(Place::File(root, note)) => {
+        match PathTarget::at(&path.location) {
+            Ok(PathTarget::File(root, note)) => {
                 if self.seen.insert(root.location().join(note.as_str())) {
                     self.file(&root, &note, &label, path, None);
                 }
             }
-            Ok(Place::Folder(root)) => self.folder(&root, &label),
+            Ok(PathTarget::Folder(root)) => self.folder(&root, &label),
             Ok(_) => self.skip_named(label, None, SkipReason::NotAFile),
             Err(error) => {
                 if error == RootError::NotFound {
@@ -278,7 +281,7 @@ impl Loader<'_> {
             label,
             name: file_name(label),
             file_name: name.unwrap_or(note.file_name()),
-            origin: Origin::Extra,
+            origin: DocOrigin::Extra,
             listed,
         };
         let bytes = if is_md(candidate.file_name) {
@@ -330,7 +333,7 @@ impl Loader<'_> {
                 label: &label,
                 name: &joined(folder_name, note.as_str()),
                 file_name: note.file_name(),
-                origin: Origin::Extra,
+                origin: DocOrigin::Extra,
                 listed: None,
             };
             let bytes = self.read(root, &note);
@@ -341,7 +344,7 @@ impl Loader<'_> {
         }
         for (path, why) in survey.left_out {
             let reason = match why {
-                LeftOut::Hidden => SkipReason::Hidden,
+                LeftOutReason::Hidden => SkipReason::Hidden,
                 _ => SkipReason::Ignored,
             };
             if path.ends_with('/') || is_md(&path) {
@@ -353,12 +356,12 @@ impl Loader<'_> {
     /// What a folder keeps to itself is worth a word to its owner, when it could have been a document, or a folder of some.
     fn left_out(&mut self, root: &Root, folder_label: &str, path: &str, reason: SkipReason) {
         let name = joined(own_name(folder_label), path);
-        let skipped = Skipped::new(joined(folder_label, path), &name, None, reason);
+        let skipped = SkippedDoc::new(joined(folder_label, path), &name, None, reason);
         self.left_out.push((root.location().join(path), skipped));
     }
 
     /// What was left out in one place may have been named by itself in another.
-    fn finish(mut self) -> Corpus {
+    fn finish(mut self) -> DocsCorpus {
         for (place, skipped) in self.left_out {
             if self.seen.insert(place) {
                 self.corpus.left_out.push(skipped);
@@ -370,17 +373,17 @@ impl Loader<'_> {
     }
 
     /// What a walk passed over is worth a word when it could have been a document, or a folder of some.
-    fn passed_over(&mut self, folder_label: &str, path: &str, why: PassedOver) {
+    fn passed_over(&mut self, folder_label: &str, path: &str, why: ExclusionReason) {
         let reason = match why {
-            PassedOver::LinkToFolder => SkipReason::Link,
-            PassedOver::Unreadable(kind) => SkipReason::Unreadable(kind),
+            ExclusionReason::LinkToFolder => SkipReason::Link,
+            ExclusionReason::Unreadable(kind) => SkipReason::Unreadable(kind),
             _ if !is_md(path) => return,
-            PassedOver::Link => SkipReason::Link,
-            PassedOver::OddName => SkipReason::OddName,
+            ExclusionReason::Link => SkipReason::Link,
+            ExclusionReason::OddName => SkipReason::OddName,
             _ => SkipReason::NotAFile,
         };
         let name = joined(own_name(folder_label), path);
-        self.skip(Skipped::new(
+        self.skip(SkippedDoc::new(
             joined(folder_label, path),
             &name,
             None,
@@ -426,7 +429,7 @@ impl Loader<'_> {
 
     fn add(&mut self, candidate: &Candidate<'_>, bytes: Cow<'static, [u8]>) {
         let label = candidate.label;
-        let Described {
+        let DocDescription {
             slug: wanted,
             title,
             role,
@@ -468,17 +471,17 @@ impl Loader<'_> {
     /// Something that was named by itself, of which clients may know the last part of the path.
     fn skip_named(&mut self, label: String, listed: Option<&DocsDocument>, reason: SkipReason) {
         let name = file_name(&label).to_owned();
-        self.skip(Skipped::new(label, &name, listed, reason));
+        self.skip(SkippedDoc::new(label, &name, listed, reason));
     }
 
-    fn skip(&mut self, skipped: Skipped) {
+    fn skip(&mut self, skipped: SkippedDoc) {
         self.corpus.skipped.push(skipped);
     }
 }
 
 impl Candidate<'_> {
-    fn skipped(&self, reason: SkipReason) -> Skipped {
-        Skipped::new(self.label.to_owned(), self.name, self.listed, reason)
+    fn skipped(&self, reason: SkipReason) -> SkippedDoc {
+        SkippedDoc::new(self.label.to_owned(), self.name, self.listed, reason)
     }
 }
 

@@ -3,7 +3,7 @@
 use sectile_mcp::{CallContext, Failure};
 use serde::Deserialize;
 
-use super::{Docs, answer::Answered};
+use super::{DocsWorld, answer::DocsSearchAnswer};
 
 /// A file of questions.
 #[derive(Debug, Deserialize)]
@@ -54,7 +54,7 @@ impl Evaluation {
     }
 }
 
-impl Docs {
+impl DocsWorld {
     /// Asks all questions.
     pub(crate) fn evaluate(&self, questions: &[Question]) -> Result<Evaluation, Failure> {
         let mut evaluation = Evaluation::default();
@@ -91,7 +91,7 @@ fn parts(label: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn rank(answered: &Answered, expected: &[String]) -> Option<usize> {
+fn rank(answered: &DocsSearchAnswer, expected: &[String]) -> Option<usize> {
     let found = answered.shown().position(|section| {
         let uri = section.uri;
         let label = uri.split_once("://docs/").map_or(uri, |(_, label)| label);

@@ -10,20 +10,20 @@ pub(crate) const LONG_SECTION: usize = 8_000;
 
 /// What was found in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Examined {
+pub(crate) struct DocumentReport {
     /// Top-level headings of level 1 to 3.
     pub(crate) sections: usize,
     /// Headings that occur more than once, with the lines they are in.
     pub(crate) duplicates: Vec<(String, Vec<usize>)>,
     /// Sections with nothing below their heading.
-    pub(crate) empty: Vec<Found>,
+    pub(crate) empty: Vec<SectionFinding>,
     /// Sections of more than [`LONG_SECTION`] bytes.
-    pub(crate) oversized: Vec<Found>,
+    pub(crate) oversized: Vec<SectionFinding>,
 }
 
 /// A section, as people find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SectionFinding {
     pub(crate) heading: String,
     /// From 1.
     pub(crate) line: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Found {
     pub(crate) bytes: usize,
 }
 
-pub(crate) fn examine(bytes: &[u8]) -> Examined {
+pub(crate) fn examine(bytes: &[u8]) -> DocumentReport {
     let document = Source::new(bytes).parse();
     let lines = LineIndex::new(bytes);
     let sections: Vec<&Section> = document
@@ -44,13 +44,13 @@ pub(crate) fn examine(bytes: &[u8]) -> Examined {
         .skip(1)
         .map(|next| next.heading.start)
         .chain([bytes.len()]);
-    let mut examined = Examined {
+    let mut examined = DocumentReport {
         sections: sections.len(),
-        ..Examined::default()
+        ..DocumentReport::default()
     };
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (section, end) in sections.iter().zip(ends) {
-        let found = Found {
+        let found = SectionFinding {
             heading: section.text.clone(),
             line: lines.position(section.heading.start).line,
             bytes: end - section.heading.start,
@@ -75,8 +75,8 @@ pub(crate) fn examine(bytes: &[u8]) -> Examined {
 mod tests {
     use super::*;
 
-    fn found(heading: &str, line: usize, bytes: usize) -> Found {
-        Found {
+    fn found(heading: &str, line: usize, bytes: usize) -> SectionFinding {
+        SectionFinding {
             heading: heading.to_owned(),
             line,
             bytes,
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!(examined.duplicates, [("Empty".to_owned(), vec![8, 16])]);
         assert_eq!(examined.empty, [found("Empty", 8, 10)]);
         assert_eq!(examined.oversized, [found("Long", 20, 8511)]);
-        assert_eq!(examine(b"no heading\n"), Examined::default());
+        assert_eq!(examine(b"no heading\n"), DocumentReport::default());
     }
 }

@@ -6,11 +6,11 @@ use sectile_markdown::Digest;
 use sectile_mcp::{Failure, FailureKind};
 use sectile_retrieval::{Index, Meanings, Passage, Section};
 
-use super::{Docs, Document, NotLoaded};
+use super::{DocsEntry, DocsWorld, NotLoaded};
 
 /// Some of the documents, ready to be searched.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct VisibleCorpus {
     /// Which documents of the world these are.
     pub(super) documents: Vec<usize>,
     /// Which of those that were not loaded may be told of.
@@ -27,9 +27,12 @@ pub(super) struct Shelf {
 /// Different callers may see different documents. So many kinds of callers are remembered.
 const MOST_SHELVES: usize = 16;
 
-impl Docs {
+impl DocsWorld {
     /// The documents that `may_see` allows, by their addresses.
-    pub(super) fn shelf(&self, may_see: impl Fn(&str) -> bool) -> Result<Arc<Shelf>, Failure> {
+    pub(super) fn shelf(
+        &self,
+        may_see: impl Fn(&str) -> bool,
+    ) -> Result<Arc<VisibleCorpus>, Failure> {
         let documents: Vec<usize> = (0..self.documents.len())
             .filter(|at| may_see(&self.documents[*at].uri))
             .collect();
@@ -55,7 +58,11 @@ impl Docs {
         Ok(shelf)
     }
 
-    fn new_shelf(&self, documents: Vec<usize>, skipped: Vec<usize>) -> Result<Shelf, Failure> {
+    fn new_shelf(
+        &self,
+        documents: Vec<usize>,
+        skipped: Vec<usize>,
+    ) -> Result<VisibleCorpus, Failure> {
         let passages: Vec<(usize, usize)> = documents
             .iter()
             .flat_map(|document| {
@@ -66,7 +73,7 @@ impl Docs {
             .collect();
         let index = Index::new(self.passages(&passages))
             .map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
-        Ok(Shelf {
+        Ok(VisibleCorpus {
             digest: self.digest(&documents, &skipped),
             documents,
             skipped,
@@ -99,7 +106,7 @@ impl Docs {
     fn digest(&self, documents: &[usize], skipped: &[usize]) -> Digest {
         let mut lines = String::new();
         for at in documents {
-            let Document { doc, uri } = &self.documents[*at];
+            let DocsEntry { doc, uri } = &self.documents[*at];
             let shown = serde_json::json!([
                 uri,
                 doc.title,

@@ -1,70 +1,70 @@
 //! The manual, inside the binary.
 
-use super::corpus::Embedded;
+use super::corpus::EmbeddedDoc;
 
 /// The documents of the manual, in the order they are listed.
-pub(crate) const EMBEDDED: &[Embedded] = &[
-    Embedded {
+pub(crate) const EMBEDDED: &[EmbeddedDoc] = &[
+    EmbeddedDoc {
         name: "docs/model.md",
         bytes: include_bytes!("../../../../../docs/model.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/guarantees.md",
         bytes: include_bytes!("../../../../../docs/guarantees.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/security.md",
         bytes: include_bytes!("../../../../../docs/security.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/choosing-tools.md",
         bytes: include_bytes!("../../../../../docs/choosing-tools.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/editor.md",
         bytes: include_bytes!("../../../../../docs/editor.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/notebook.md",
         bytes: include_bytes!("../../../../../docs/notebook.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/storage.md",
         bytes: include_bytes!("../../../../../docs/storage.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/hosted.md",
         bytes: include_bytes!("../../../../../docs/hosted.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/access.md",
         bytes: include_bytes!("../../../../../docs/access.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/deployment.md",
         bytes: include_bytes!("../../../../../docs/deployment.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/tools.md",
         bytes: include_bytes!("../../../../../docs/tools.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/ids-and-hashes.md",
         bytes: include_bytes!("../../../../../docs/ids-and-hashes.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/docs-search.md",
         bytes: include_bytes!("../../../../../docs/docs-search.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/errors.md",
         bytes: include_bytes!("../../../../../docs/errors.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/configuration.md",
         bytes: include_bytes!("../../../../../docs/configuration.md"),
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/recipes.md",
         bytes: include_bytes!("../../../../../docs/recipes.md"),
     },

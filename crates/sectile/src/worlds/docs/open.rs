@@ -2,7 +2,7 @@
 
 use sectile_mcp::{Policy, Surface};
 
-use super::{Docs, DocsSection, DocsSettings, corpus::Corpus, manual, resources, spec};
+use super::{DocsSection, DocsSettings, DocsWorld, corpus::DocsCorpus, manual, resources, spec};
 use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -44,14 +44,14 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     }
     let surface = context.surface(
         spec(&settings.written),
-        Docs::new(&settings.written, corpus),
+        DocsWorld::new(&settings.written, corpus),
     );
     Ok(Some(surface.beside_others()))
 }
 
 /// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
-pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError> {
-    let corpus = Corpus::load(settings, manual::EMBEDDED);
+pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<DocsCorpus, OpenError> {
+    let corpus = DocsCorpus::load(settings, manual::EMBEDDED);
     match missing(&corpus) {
         None => Ok(corpus),
         Some(error) => Err(error),
@@ -59,7 +59,7 @@ pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError
 }
 
 /// Returns the error about paths that do not exist, if there are any.
-pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
+pub(crate) fn missing(corpus: &DocsCorpus) -> Option<OpenError> {
     let missing = corpus.missing.iter();
     let names: Vec<String> = missing.map(|label| format!("`{label}`")).collect();
     let verb = match names.len() {
@@ -77,7 +77,7 @@ pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
 pub(crate) fn policy_problem(
     settings: &DocsSettings,
     policy: &Policy,
-    corpus: &Corpus,
+    corpus: &DocsCorpus,
 ) -> Option<&'static str> {
     let spec = spec(&settings.written);
     let allows = |name: &str, family: Option<&str>| {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sectile_mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, Resources};
 
-use super::{Docs, Document};
+use super::{DocsEntry, DocsWorld};
 
 const MARKDOWN: &str = "text/markdown";
 
@@ -18,7 +18,7 @@ pub(super) fn template(namespace: &str) -> String {
     format!("{namespace}://docs/{{slug}}")
 }
 
-pub(super) fn of(namespace: &str) -> Resources<Docs> {
+pub(super) fn of(namespace: &str) -> Resources<DocsWorld> {
     Resources {
         list,
         read,
@@ -43,8 +43,8 @@ pub(super) fn of(namespace: &str) -> Resources<Docs> {
     }
 }
 
-fn list(docs: &Docs) -> Vec<Resource> {
-    let resource = |document: &Document| Resource {
+fn list(docs: &DocsWorld) -> Vec<Resource> {
+    let resource = |document: &DocsEntry| Resource {
         uri: document.uri.clone(),
         name: document.doc.slug.clone(),
         title: document.doc.title.clone(),
@@ -60,7 +60,7 @@ fn list(docs: &Docs) -> Vec<Resource> {
     clippy::unnecessary_wraps,
     reason = "the table wants a reader that can fail"
 )]
-fn read(docs: &Docs, uri: &str) -> Result<Option<ResourceText>, Failure> {
+fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
     let (whole, anchor) = match uri.split_once('#') {
         Some((whole, anchor)) => (whole, Some(anchor)),
         None => (uri, None),

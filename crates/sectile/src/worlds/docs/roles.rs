@@ -1,8 +1,8 @@
 //! What a document is for, and which words of a question ask for that.
 
-use super::corpus::Role;
+use super::corpus::DocRole;
 
-impl Role {
+impl DocRole {
     /// What documents of this role tell, in a sentence for callers.
     pub(super) fn tells(self) -> &'static str {
         match self {
@@ -71,8 +71,8 @@ impl Role {
 
 /// How many percent sections of each role count besides: ten for the role that most words of the question ask for, five
 /// for others that some do.
-pub(super) fn favours(words: &[String]) -> [u64; Role::ALL.len()] {
-    let counts = Role::ALL.map(|role| {
+pub(super) fn favours(words: &[String]) -> [u64; DocRole::ALL.len()] {
+    let counts = DocRole::ALL.map(|role| {
         let asks = |word: &&String| role.cues().contains(&word.as_str());
         words.iter().filter(asks).count()
     });

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     NAMESPACE,
-    corpus::{MAX_SLUG, Role},
+    corpus::{DocRole, MAX_SLUG},
 };
-use crate::settings::{ConfigError, Mistakes, SettingsReader, SettingsSection, without_tilde};
+use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, without_tilde};
 
 const MAX_NAMESPACE: usize = 32;
 /// Most entries of `docs.extra_paths`.
@@ -70,7 +70,7 @@ pub(crate) struct DocumentSection {
     pub(crate) title: String,
     /// What it is good for: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
     /// (`pattern`).
-    pub(crate) role: Role,
+    pub(crate) role: DocRole,
     /// What it is about, in a sentence. Empty: its first sentence.
     pub(crate) description: String,
 }
@@ -121,7 +121,7 @@ pub(crate) struct DocsDocument {
     pub(crate) path: DocsPath,
     pub(crate) slug: Option<String>,
     pub(crate) title: Option<String>,
-    pub(crate) role: Role,
+    pub(crate) role: DocRole,
     pub(crate) description: Option<String>,
 }
 
@@ -151,14 +151,14 @@ impl SettingsSection for DocsSection {
     type Checked = DocsSettings;
 
     /// Paths from a file count from its folder, or from `docs.root`.
-    fn check(&self, reader: SettingsReader<'_>) -> Result<DocsSettings, Mistakes> {
+    fn check(&self, reader: SettingsReader<'_>) -> Result<DocsSettings, ConfigErrors> {
         let root = reader.place("docs.root", &self.root);
         let base = root.as_deref().unwrap_or(reader.base);
         let place = |key: &str, written: &str| DocsPath {
             written: written.to_owned(),
             location: reader.place_from(base, key, written),
         };
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = ConfigErrors::default();
         if !is_namespace(&self.namespace) {
             mistakes.add(reader.refuse(
                 "docs.namespace",

@@ -4,9 +4,9 @@ mod docs_search;
 
 use sectile_mcp::Tool;
 
-use super::{Docs, DocsSection};
+use super::{DocsSection, DocsWorld};
 
 /// All tools, in listing order.
-pub(super) fn table(settings: &DocsSection) -> Vec<Tool<Docs>> {
+pub(super) fn table(settings: &DocsSection) -> Vec<Tool<DocsWorld>> {
     vec![docs_search::tool(settings)]
 }

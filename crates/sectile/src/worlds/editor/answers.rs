@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use sectile_mcp::{
-    Answer, CallContext, Confirmation, Facts, Failure, JsonObject, Tool, ToolBuilder, decode,
+    Answer, AnswerFacts, CallContext, Confirmation, Failure, JsonObject, Tool, ToolBuilder, decode,
     output_schema,
 };
 use sectile_vault::editor::{
-    BrokenLink, DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch,
+    BrokenLink, CallHooks, DocumentReport, EditorError, Operation, SectionInfo, UndoRequest,
     WriteReport, WriteRequest, is_hash, short_hash,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use super::{
     EditorWorld,
-    errors::{About, bad_arguments},
+    errors::{CallSubject, bad_arguments},
     params::{EditArguments, EditParams, WriteOptions},
     resources,
 };
 
 /// What a write did.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Written {
+pub(super) struct WriteAnswer {
     /// The section that the write was about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) section_id: Option<String>,
@@ -65,13 +65,13 @@ pub(super) struct Written {
     documents: Vec<ChangedDocument>,
     /// What each edit of a batch did, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    edits: Vec<EditDone>,
+    edits: Vec<EditEntry>,
     /// Number of links that were repaired.
     #[serde(skip_serializing_if = "is_zero")]
     repaired_links: usize,
     /// Links that worked before this write and do not after it, and documents whose links could not be looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    broken_links: Vec<LeadsNowhere>,
+    broken_links: Vec<BrokenLinkEntry>,
     /// Broken links that are not named here.
     #[serde(skip_serializing_if = "is_zero")]
     broken_links_more: usize,
@@ -83,9 +83,9 @@ pub(super) struct Written {
     rescued: usize,
 }
 
-/// The schema of [`Written`] for a tool whose answer always has the section that it made.
+/// The schema of [`WriteAnswer`] for a tool whose answer always has the section that it made.
 pub(super) fn inserted_schema() -> JsonObject {
-    let mut schema = output_schema::<Written>();
+    let mut schema = output_schema::<WriteAnswer>();
     if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
         required.insert(0, "section_id".into());
     }
@@ -98,7 +98,8 @@ pub(super) fn inserted_schema() -> JsonObject {
 
 /// A link that leads nowhere, or a document whose links could not be looked at.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct LeadsNowhere {
+#[schemars(rename = "LeadsNowhere")]
+pub(super) struct BrokenLinkEntry {
     /// The document that the link is in.
     path: String,
     /// Its line there, from 1.
@@ -109,7 +110,7 @@ pub(super) struct LeadsNowhere {
     reason: &'static str,
 }
 
-impl From<BrokenLink> for LeadsNowhere {
+impl From<BrokenLink> for BrokenLinkEntry {
     fn from(link: BrokenLink) -> Self {
         Self {
             path: link.path,
@@ -138,7 +139,8 @@ pub(super) struct ChangedDocument {
 
 /// What one edit of a batch did.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct EditDone {
+#[schemars(rename = "EditDone")]
+pub(super) struct EditEntry {
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<String>,
@@ -195,7 +197,7 @@ impl ListedSection {
 }
 
 /// A write to make: what the handlers of all tools that write come to.
-pub(super) struct Write {
+pub(super) struct PendingWrite {
     operations: Vec<Operation>,
     name: &'static str,
     message: &'static str,
@@ -208,9 +210,9 @@ pub(super) struct Write {
 /// Finishes a tool that writes: `planned` says what, the rest is the same for all.
 pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     tool: ToolBuilder<EditorWorld>,
-    planned: fn(&EditorWorld, P, &CallContext) -> Result<Write, Failure>,
+    planned: fn(&EditorWorld, P, &CallContext) -> Result<PendingWrite, Failure>,
 ) -> Tool<EditorWorld> {
-    tool.call_raw::<P, Written>(move |world, arguments, context| {
+    tool.call_raw::<P, WriteAnswer>(move |world, arguments, context| {
         write_as(world, arguments, context, planned)
     })
 }
@@ -229,7 +231,7 @@ fn write_as<P: DeserializeOwned>(
     world: &EditorWorld,
     arguments: JsonObject,
     context: &CallContext,
-    planned: fn(&EditorWorld, P, &CallContext) -> Result<Write, Failure>,
+    planned: fn(&EditorWorld, P, &CallContext) -> Result<PendingWrite, Failure>,
 ) -> Result<Answer, Failure> {
     let digest = arguments_digest(&arguments);
     let write = planned(world, decode(arguments)?, context)?;
@@ -237,7 +239,7 @@ fn write_as<P: DeserializeOwned>(
     Answer::new(&output, facts)
 }
 
-impl Write {
+impl PendingWrite {
     /// One operation, as the tool `name` makes it.
     pub(super) fn new(name: &'static str, message: &'static str, operation: Operation) -> Self {
         Self {
@@ -287,10 +289,10 @@ impl EditorWorld {
     /// Makes a write and says what it did. `digest` is of the arguments, so that a retry is known as one.
     fn write(
         &self,
-        write: Write,
+        write: PendingWrite,
         digest: String,
         context: &CallContext,
-    ) -> Result<(Written, Facts), Failure> {
+    ) -> Result<(WriteAnswer, AnswerFacts), Failure> {
         let mut hashes = write.operations.iter().filter_map(Operation::expected_hash);
         if !hashes.all(is_hash) {
             return Err(bad_arguments(
@@ -310,7 +312,7 @@ impl EditorWorld {
             confirmed: write.confirm,
         };
         let stop = || context.cancelled.is_cancelled();
-        let watch = Watch {
+        let watch = CallHooks {
             stop: &stop,
             progress: &|done, total| context.progress.report(done, total, "documents"),
         };
@@ -322,7 +324,7 @@ impl EditorWorld {
             result = self.editor.write(&request, watch);
         }
         let report = result.map_err(|error| {
-            let about = About::operations(&request.operations, context);
+            let about = CallSubject::operations(&request.operations, context);
             self.failure(&error, &about)
         })?;
         let (mut written, facts) = self.written(report, write.message, write.is_batch);
@@ -343,12 +345,16 @@ impl EditorWorld {
         request: &UndoRequest,
         message: &'static str,
         context: &CallContext,
-    ) -> Result<(Written, Facts), Failure> {
+    ) -> Result<(WriteAnswer, AnswerFacts), Failure> {
         let report = self
             .editor
-            .undo(request, Watch::until(&|| context.cancelled.is_cancelled()))
+            .undo(
+                request,
+                CallHooks::until(&|| context.cancelled.is_cancelled()),
+            )
             .map_err(|error| {
-                let about = About::document(request.path.as_ref(), context).entry(request.entry);
+                let about =
+                    CallSubject::document(request.path.as_ref(), context).entry(request.entry);
                 self.failure(&error, &about)
             })?;
         Ok(self.written(report, message, false))
@@ -360,7 +366,7 @@ impl EditorWorld {
         report: WriteReport,
         message: &'static str,
         is_batch: bool,
-    ) -> (Written, Facts) {
+    ) -> (WriteAnswer, AnswerFacts) {
         if report.entry.is_some() && !report.replayed {
             for document in &report.documents {
                 resources::changed(self, &document.path);
@@ -376,7 +382,7 @@ impl EditorWorld {
             .iter()
             .find(|document| Some(&document.path) == path.as_ref())
             .map(|document| document.revision);
-        let edits = report.steps.iter().map(|step| EditDone {
+        let edits = report.steps.iter().map(|step| EditEntry {
             path: step.path.clone(),
             section_id: step.section.as_ref().map(|section| section.id.clone()),
             hash: step
@@ -385,25 +391,25 @@ impl EditorWorld {
                 .map(|section| section.shown_hashes(self.max_answer_bytes).0),
             merged: step.merged,
         });
-        let edits: Vec<EditDone> = if is_batch {
+        let edits: Vec<EditEntry> = if is_batch {
             edits.collect()
         } else {
             Vec::new()
         };
-        let facts = Facts {
+        let facts = AnswerFacts {
             sections: Some(report.steps.len()),
             truncated: report
                 .documents
                 .iter()
                 .any(|document| document.diff_truncated),
-            ..Facts::default()
+            ..AnswerFacts::default()
         };
         let section = section.filter(|_| !is_batch);
         let hashes = section
             .as_ref()
             .map(|section| section.shown_hashes(self.max_answer_bytes));
         let (hash, subtree_hash) = hashes.unzip();
-        let written = Written {
+        let written = WriteAnswer {
             section_id: section
                 .as_ref()
                 .map(|section| section.id.clone())
@@ -426,7 +432,7 @@ impl EditorWorld {
             broken_links: report
                 .broken_links
                 .into_iter()
-                .map(LeadsNowhere::from)
+                .map(BrokenLinkEntry::from)
                 .collect(),
             broken_links_more: report.broken_links_more,
             changed_since: report.changed_since,

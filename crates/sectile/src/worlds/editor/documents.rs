@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     EditorWorld,
-    errors::{About, failure_about},
+    errors::{CallSubject, failure_about},
     failure,
 };
 
@@ -25,7 +25,7 @@ const OPEN_DOCUMENT: &str = "document";
 
 impl EditorWorld {
     /// A failure of the editor, as callers of this world get it: with the name of what is missing, and names that are like it.
-    pub(super) fn failure(&self, error: &EditorError, about: &About<'_>) -> Failure {
+    pub(super) fn failure(&self, error: &EditorError, about: &CallSubject<'_>) -> Failure {
         match error {
             EditorError::DocumentNotFound => self.no_document(about),
             EditorError::DocumentExists => {
@@ -44,7 +44,7 @@ impl EditorWorld {
         }
     }
 
-    fn no_document(&self, about: &About<'_>) -> Failure {
+    fn no_document(&self, about: &CallSubject<'_>) -> Failure {
         let error = EditorError::DocumentNotFound;
         let is_missing =
             |path: &&NotePath| matches!(self.editor.view(path), Err(EditorError::DocumentNotFound));
@@ -91,7 +91,7 @@ impl EditorWorld {
     }
 
     /// The sections of the document whose ids, or whose headings, are most like the one that names nothing.
-    fn near_sections(&self, id: Option<&str>, about: &About<'_>) -> Vec<Candidate> {
+    fn near_sections(&self, id: Option<&str>, about: &CallSubject<'_>) -> Vec<Candidate> {
         let Some(view) = about
             .all_paths()
             .next()

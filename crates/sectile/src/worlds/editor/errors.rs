@@ -5,14 +5,14 @@ mod words;
 
 use schemars::JsonSchema;
 use sectile_markdown::edit::{EditError, Escape};
-use sectile_mcp::{Envelope, ErrorList, Failure, JsonObject, Said};
+use sectile_mcp::{Envelope, ErrorList, ErrorResponse, Failure, JsonObject};
 use sectile_vault::editor::{Candidate, EditorError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(super) use self::{
     table::{CURSOR_STALE, INVALID_CURSOR},
-    words::About,
+    words::CallSubject,
 };
 use self::{
     table::{INVALID_ARGUMENTS, INVALID_PARAMS, TABLE, number, row_of},
@@ -77,26 +77,26 @@ fn invalid_params(what: &str) -> String {
     }
 }
 
-fn protocol_error(failure: &Failure) -> Said {
+fn protocol_error(failure: &Failure) -> ErrorResponse {
     let (code, message, data) = parts(failure);
-    Said::Error {
+    ErrorResponse::Error {
         code,
         message,
         data,
     }
 }
 
-fn suited_error(failure: &Failure) -> Said {
+fn suited_error(failure: &Failure) -> ErrorResponse {
     let (code, message, data) = parts(failure);
-    Said::Suited {
+    ErrorResponse::Suited {
         code,
         message,
         data,
     }
 }
 
-fn error_result(failure: &Failure) -> Said {
-    Said::Result(error_object(failure))
+fn error_result(failure: &Failure) -> ErrorResponse {
+    ErrorResponse::Result(error_object(failure))
 }
 
 /// A failure as one JSON object.
@@ -112,11 +112,11 @@ pub(super) fn bad_arguments(message: &'static str) -> Failure {
 
 /// A failure of the editor, as callers get it.
 pub(crate) fn failure(error: &EditorError) -> Failure {
-    failure_about(error, &About::default())
+    failure_about(error, &CallSubject::default())
 }
 
 /// The same, with the names of what the call is about.
-pub(super) fn failure_about(error: &EditorError, about: &About<'_>) -> Failure {
+pub(super) fn failure_about(error: &EditorError, about: &CallSubject<'_>) -> Failure {
     let row = row_of(error);
     let (lead, names) = offered(error);
     Failure::new(row.kind, what(error, about))

@@ -9,7 +9,8 @@ use super::{EditorWorld, timestamp};
 
 /// Metadata of a document.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Metadata {
+#[schemars(rename = "Metadata")]
+pub(super) struct DocumentMetadata {
     title: Option<String>,
     author: Option<String>,
     /// When it was made, as ISO 8601 writes it: as the document says, or else its file.
@@ -18,7 +19,7 @@ pub(super) struct Metadata {
     modified: Option<String>,
 }
 
-impl Metadata {
+impl DocumentMetadata {
     pub(super) fn of(world: &EditorWorld, view: &View) -> Self {
         let source = Source::new(view.bytes());
         let front = match source.front_matter_value() {

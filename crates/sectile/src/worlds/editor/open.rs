@@ -3,7 +3,7 @@
 use sectile_mcp::{Surface, access::random_bytes};
 use sectile_vault::{JournalKey, editor::EditorOptions};
 
-use super::{EditorSettings, EditorWorld, ErrorStyle, Extent, now, spec};
+use super::{EditedTarget, EditorSettings, EditorWorld, ErrorStyle, now, spec};
 use crate::{
     files,
     worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
@@ -15,7 +15,7 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     path: PathArgument::NearestRoot("editor.root", |settings| &mut settings.editor.root),
     is_http_only: false,
     error_setting: Some("editor.errors"),
-    card: |_| spec(Extent::Folder, ErrorStyle::Protocol).card(),
+    card: |_| spec(EditedTarget::Folder, ErrorStyle::Protocol).card(),
     open,
 };
 

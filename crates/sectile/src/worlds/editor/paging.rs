@@ -39,7 +39,7 @@ impl Cursor {
 
 /// The part of the text that an answer shows when the whole does not fit.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct TextPart {
     /// Where it starts, in bytes.
     pub(super) offset: usize,
     /// How long the whole text is.
@@ -47,7 +47,7 @@ pub(super) struct Part {
     end: usize,
 }
 
-impl Part {
+impl TextPart {
     /// `None` when the page from `offset` on is all there is.
     pub(super) fn of(page: &str, offset: usize, total: usize) -> Option<Self> {
         let end = offset + page.len();

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use sectile_markdown::edit::PayloadHeadings;
 use sectile_mcp::{CallContext, Failure, JsonObject, input_schema};
-use sectile_vault::editor::{At, Operation, Relative, Scope, SectionRef};
+use sectile_vault::editor::{Operation, Placement, RelativePlacement, Scope, SectionRef};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{EditorWorld, answers::Write, errors::bad_arguments};
+use super::{EditorWorld, answers::PendingWrite, errors::bad_arguments};
 
 /// The schema of arguments that are put together from several types.
 pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {
@@ -73,9 +73,9 @@ pub(super) trait EditArguments: Sized {
         world: &EditorWorld,
         options: WriteOptions,
         context: &CallContext,
-    ) -> Result<Write, Failure> {
+    ) -> Result<PendingWrite, Failure> {
         let operation = self.operation(world, options.path.as_deref(), context)?;
-        Ok(Write::new(Self::TOOL, Self::DONE, operation).with(options))
+        Ok(PendingWrite::new(Self::TOOL, Self::DONE, operation).with(options))
     }
 }
 
@@ -151,17 +151,17 @@ pub(super) fn at(
     place: Option<PlaceWord>,
     anchor: Option<String>,
     position_name: &'static str,
-) -> Result<At, Failure> {
+) -> Result<Placement, Failure> {
     match (position, place, anchor) {
-        (Some(position), None, None) => Ok(At::Position(
+        (Some(position), None, None) => Ok(Placement::Position(
             usize::try_from(position).unwrap_or(usize::MAX),
         )),
-        (None, Some(place), Some(anchor)) => Ok(At::Next {
+        (None, Some(place), Some(anchor)) => Ok(Placement::Next {
             relative: match place {
-                PlaceWord::Before => Relative::Before,
-                PlaceWord::After => Relative::After,
-                PlaceWord::FirstChild => Relative::FirstChild,
-                PlaceWord::LastChild => Relative::LastChild,
+                PlaceWord::Before => RelativePlacement::Before,
+                PlaceWord::After => RelativePlacement::After,
+                PlaceWord::FirstChild => RelativePlacement::FirstChild,
+                PlaceWord::LastChild => RelativePlacement::LastChild,
             },
             anchor: SectionRef {
                 id: Some(anchor),

@@ -6,7 +6,7 @@ use sectile_vault::editor::{EditorError, SectionRef};
 
 use super::{
     EditorWorld,
-    errors::{About, bad_arguments},
+    errors::{CallSubject, bad_arguments},
 };
 
 const SECTION_ARGUMENTS: &[PromptArgument] = &[
@@ -109,13 +109,13 @@ fn section_content(
                 .editor
                 .find_section(path.as_ref(), &section, LetterCase::MayDiffer)
                 .map_err(|error| {
-                    let about = About::document(path.as_ref(), context).section(&section);
+                    let about = CallSubject::document(path.as_ref(), context).section(&section);
                     world.failure(&error, &about)
                 })?;
             view.content(position, true).ok_or_else(|| {
                 world.failure(
                     &EditorError::DocumentNotFound,
-                    &About::document(path.as_ref(), context),
+                    &CallSubject::document(path.as_ref(), context),
                 )
             })
         }
@@ -140,7 +140,7 @@ fn document_text(
             let view = world
                 .editor
                 .view(&path)
-                .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
+                .map_err(|error| world.failure(&error, &CallSubject::document(&path, context)))?;
             Ok(String::from_utf8_lossy(view.bytes()).into_owned())
         }
     }

@@ -9,12 +9,12 @@ use sectile_mcp::{
 };
 use sectile_vault::{
     NotePath,
-    editor::{EditorError, HistoryEntry, HistoryFilter, Remembered},
+    editor::{EditorError, HistoryDocument, HistoryEntry, HistoryFilter},
 };
 use serde::Serialize;
 use serde_json::json;
 
-use super::{EditorWorld, errors::About, metadata::Metadata, timestamp};
+use super::{EditorWorld, errors::CallSubject, metadata::DocumentMetadata, timestamp};
 
 const BASE: &str = "sectile://editor/";
 const JSON: &str = "application/json";
@@ -155,7 +155,7 @@ impl HistoryLine {
     pub(super) fn add_diff(
         &mut self,
         world: &EditorWorld,
-        document: &Remembered,
+        document: &HistoryDocument,
         entry: u64,
         max_bytes: usize,
     ) {
@@ -245,7 +245,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
         ) => {
             return Ok(None);
         }
-        Err(error) => return Err(world.failure(&error, &About::default())),
+        Err(error) => return Err(world.failure(&error, &CallSubject::default())),
     };
     let value = match aspect {
         Aspect::Document => json!({ "document": String::from_utf8_lossy(view.bytes()) }),
@@ -257,7 +257,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
             let (entries, more) = world
                 .editor
                 .history(&path, &filter)
-                .map_err(|error| world.failure(&error, &About::default()))?;
+                .map_err(|error| world.failure(&error, &CallSubject::default()))?;
             let lines: Vec<HistoryLine> = entries.iter().map(HistoryLine::of).collect();
             let mut value = json!({ "history": lines });
             if let Some(last) = entries.last().filter(|_| more) {
@@ -266,7 +266,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
             }
             value
         }
-        Aspect::Metadata => json!(Metadata::of(world, &view)),
+        Aspect::Metadata => json!(DocumentMetadata::of(world, &view)),
     };
     Ok(Some(ResourceText {
         mime_type: JSON,

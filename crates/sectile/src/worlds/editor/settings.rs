@@ -7,7 +7,7 @@ use sectile_vault::{Walk, editor::EditorLimits};
 use serde::{Deserialize, Serialize};
 
 use super::ErrorStyle;
-use crate::settings::{ConfigError, Mistakes, SettingsReader, SettingsSection, state_folder};
+use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, state_folder};
 
 /// The editor world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +88,7 @@ pub(crate) struct EditorSettings {
 impl SettingsSection for EditorSection {
     type Checked = EditorSettings;
 
-    fn check(&self, reader: SettingsReader<'_>) -> Result<EditorSettings, Mistakes> {
+    fn check(&self, reader: SettingsReader<'_>) -> Result<EditorSettings, ConfigErrors> {
         Ok(EditorSettings {
             root: reader.place("editor.root", &self.root),
             errors: self.errors,
@@ -119,8 +119,8 @@ impl EditorSection {
     }
 
     /// Patterns are checked one at a time, so that each message names the right one.
-    fn walk(&self, reader: SettingsReader<'_>) -> Result<Walk, Mistakes> {
-        let mut mistakes = Mistakes::default();
+    fn walk(&self, reader: SettingsReader<'_>) -> Result<Walk, ConfigErrors> {
+        let mut mistakes = ConfigErrors::default();
         for (key, patterns) in [
             ("editor.include", &self.include),
             ("editor.exclude", &self.exclude),
@@ -141,7 +141,7 @@ impl EditorSection {
         let walk = Walk::new(self.include.clone(), self.exclude.clone());
         walk.map_err(|error| {
             let key = "editor.exclude";
-            Mistakes::from(ConfigError::BadPattern {
+            ConfigErrors::from(ConfigError::BadPattern {
                 origin: reader.origins.of(key),
                 key: key.to_owned(),
                 pattern: error.pattern,

@@ -28,10 +28,10 @@ use std::borrow::Cow;
 
 use sectile_mcp::Tool;
 
-use super::{EditorWorld, Extent};
+use super::{EditedTarget, EditorWorld};
 
 /// All tools, in listing order: reading, the edits of the contract, more edits, whole documents, the past.
-pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
+pub(super) fn table(extent: EditedTarget) -> Vec<Tool<EditorWorld>> {
     let mut tools = vec![
         list_sections::tool(),
         get_section::tool(),
@@ -51,7 +51,7 @@ pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
         get_revision::tool(),
         check_links::tool(),
     ];
-    if extent == Extent::Folder {
+    if extent == EditedTarget::Folder {
         tools.extend([
             list_documents::tool(),
             open_document::tool(),
@@ -64,9 +64,11 @@ pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
 }
 
 /// Names of the tools that there are only where more is edited.
-pub(super) fn absent(extent: Extent) -> Vec<Cow<'static, str>> {
+pub(super) fn absent(extent: EditedTarget) -> Vec<Cow<'static, str>> {
     let served = table(extent);
-    let all = table(Extent::Folder).into_iter().map(|tool| tool.name);
+    let all = table(EditedTarget::Folder)
+        .into_iter()
+        .map(|tool| tool.name);
     all.filter(|name| served.iter().all(|tool| tool.name != *name))
         .collect()
 }

@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use super::resources;
 
 /// Looks out until it is dropped.
-pub(super) struct Watcher {
+pub(super) struct FolderWatcher {
     _watching: Arc<Mutex<notify::RecommendedWatcher>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Watcher {
 const QUIET: Duration = Duration::from_millis(50);
 const PRIVATE_FOLDER: &str = ".sectile";
 
-impl Watcher {
+impl FolderWatcher {
     /// Starts to look out. `None` where the system does not tell; subscribers then hear of our own changes only.
     pub(super) fn start(
         editor: &Editor,

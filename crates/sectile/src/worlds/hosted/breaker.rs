@@ -42,14 +42,14 @@ pub(super) struct Breaker {
     failures: u32,
     /// How long it then stays open.
     pause: Duration,
-    known: Mutex<Known>,
+    known: Mutex<BreakerState>,
 }
 
 /// What is known of the store and of those who ask it.
 #[derive(Default)]
-struct Known {
+struct BreakerState {
     /// Those with something against them, and since when.
-    tenants: HashMap<Tenant, (State, Instant)>,
+    tenants: HashMap<Tenant, (TenantState, Instant)>,
     /// Nobody may ask until then.
     left_alone_until: Option<Instant>,
     /// Connections in a row that could not be made.
@@ -60,7 +60,7 @@ struct Known {
 
 /// What is known of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TenantState {
     /// Requests go out; this many in a row have failed.
     Closed(u32),
     /// No request goes out until then.
@@ -70,7 +70,7 @@ enum State {
 }
 
 /// Leave to ask once. Dropped without a verdict, as when the caller gives up, it says nothing about the store.
-pub(super) struct Pass<'a> {
+pub(super) struct BreakerPass<'a> {
     breaker: &'a Breaker,
     tenant: Tenant,
     is_probe: bool,
@@ -87,7 +87,7 @@ impl Breaker {
     }
 
     /// Leave to ask for `tenant`, or `None` while the store is left alone.
-    pub(super) fn admit(&self, tenant: Tenant, now: Instant) -> Option<Pass<'_>> {
+    pub(super) fn admit(&self, tenant: Tenant, now: Instant) -> Option<BreakerPass<'_>> {
         let mut known = self.lock();
         match known.left_alone_until {
             Some(until) if now < until => return None,
@@ -99,15 +99,15 @@ impl Breaker {
             None => {}
         }
         let is_probe = match known.tenants.get_mut(&tenant) {
-            None | Some((State::Closed(_), _)) => false,
-            Some((State::Open(until), _)) if now < *until => return None,
-            Some((State::Probing, _)) => return None,
+            None | Some((TenantState::Closed(_), _)) => false,
+            Some((TenantState::Open(until), _)) if now < *until => return None,
+            Some((TenantState::Probing, _)) => return None,
             Some((state, _)) => {
-                *state = State::Probing;
+                *state = TenantState::Probing;
                 true
             }
         };
-        Some(Pass {
+        Some(BreakerPass {
             breaker: self,
             tenant,
             is_probe,
@@ -115,19 +115,19 @@ impl Breaker {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, BreakerState> {
         self.known.lock()
     }
 }
 
-impl Known {
-    fn state(&self, tenant: &Tenant) -> State {
+impl BreakerState {
+    fn state(&self, tenant: &Tenant) -> TenantState {
         let state = self.tenants.get(tenant).map(|(state, _)| *state);
-        state.unwrap_or(State::Closed(0))
+        state.unwrap_or(TenantState::Closed(0))
     }
 
-    fn set(&mut self, tenant: &Tenant, state: State, now: Instant) {
-        if state == State::Closed(0) {
+    fn set(&mut self, tenant: &Tenant, state: TenantState, now: Instant) {
+        if state == TenantState::Closed(0) {
             self.tenants.remove(tenant);
             return;
         }
@@ -159,7 +159,7 @@ impl Known {
     }
 }
 
-impl Pass<'_> {
+impl BreakerPass<'_> {
     /// The store answered.
     pub(super) fn answered(mut self, now: Instant) {
         self.has_ended = true;
@@ -170,8 +170,8 @@ impl Pass<'_> {
             known.unanswered.clear();
         }
         let state = known.state(&self.tenant);
-        if self.is_probe || matches!(state, State::Closed(_)) {
-            known.set(&self.tenant, State::Closed(0), now);
+        if self.is_probe || matches!(state, TenantState::Closed(_)) {
+            known.set(&self.tenant, TenantState::Closed(0), now);
         }
     }
 
@@ -183,9 +183,9 @@ impl Pass<'_> {
         } = *self.breaker;
         let mut known = self.breaker.lock();
         let state = match known.state(&self.tenant) {
-            State::Closed(before) if before + 1 < failures => State::Closed(before + 1),
-            State::Closed(_) => State::Open(now + pause),
-            State::Probing if self.is_probe => State::Open(now + pause),
+            TenantState::Closed(before) if before + 1 < failures => TenantState::Closed(before + 1),
+            TenantState::Closed(_) => TenantState::Open(now + pause),
+            TenantState::Probing if self.is_probe => TenantState::Open(now + pause),
             other => other,
         };
         known.set(&self.tenant, state, now);
@@ -211,15 +211,19 @@ impl Pass<'_> {
     }
 
     /// A probe without a verdict leaves its place to the next one.
-    fn give_back(&mut self, known: &mut Known, now: Instant) {
-        if self.is_probe && !self.has_ended && known.state(&self.tenant) == State::Probing {
-            known.set(&self.tenant, State::Closed(self.breaker.failures - 1), now);
+    fn give_back(&mut self, known: &mut BreakerState, now: Instant) {
+        if self.is_probe && !self.has_ended && known.state(&self.tenant) == TenantState::Probing {
+            known.set(
+                &self.tenant,
+                TenantState::Closed(self.breaker.failures - 1),
+                now,
+            );
         }
         self.has_ended = true;
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for BreakerPass<'_> {
     fn drop(&mut self) {
         if self.has_ended {
             return;
@@ -382,8 +386,8 @@ mod tests {
         assert_eq!(remembered(), MAX_TENANTS);
         // The oldest are forgotten.
         let state = |who: usize| breaker.lock().state(&tenant(&who.to_string()));
-        assert_eq!(state(9), State::Closed(0));
-        assert_eq!(state(10), State::Closed(1));
+        assert_eq!(state(9), TenantState::Closed(0));
+        assert_eq!(state(10), TenantState::Closed(1));
         // After a while all of them are.
         fail(usize::MAX, start + FORGOTTEN_AFTER * 2);
         assert_eq!(remembered(), 1);

@@ -2,7 +2,7 @@
 
 use sectile_mcp::Surface;
 
-use super::{Hosted, spec};
+use super::{HostedWorld, spec};
 use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -42,5 +42,5 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
             "set [server.auth.tokens] secret_file, jwks_file or jwks_url in the settings file",
         ));
     }
-    Ok(Some(context.surface(spec(), Hosted::new(settings))))
+    Ok(Some(context.surface(spec(), HostedWorld::new(settings))))
 }

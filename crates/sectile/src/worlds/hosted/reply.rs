@@ -18,11 +18,11 @@ pub(super) struct StoredNote {
 
 /// The answer is not JSON, or holds too much. Says nothing of what it held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct MalformedReply;
 
 impl StoredNote {
     /// Reads an answer. One that is JSON but no note is an empty note.
-    pub(super) fn from_json(json: &[u8]) -> Result<Self, Malformed> {
+    pub(super) fn from_json(json: &[u8]) -> Result<Self, MalformedReply> {
         let fields = match parse(json)? {
             Value::Map(fields) => fields,
             _ => Mapping::default(),
@@ -51,12 +51,12 @@ impl StoredNote {
 
 /// Front matter as text: JSON, perhaps as a JSON string once more, perhaps with its quotes escaped. Anything else is none,
 /// except a JSON string that is broken, at which the contract's original fails.
-fn from_text(text: &str) -> Result<Mapping, Malformed> {
+fn from_text(text: &str) -> Result<Mapping, MalformedReply> {
     let decoded;
     let mut text = text;
     if text.starts_with('"') && text.ends_with('"') {
         let Value::String(inner) = parse(text.as_bytes())? else {
-            return Err(Malformed);
+            return Err(MalformedReply);
         };
         decoded = inner;
         text = &decoded;
@@ -72,19 +72,19 @@ fn from_text(text: &str) -> Result<Mapping, Malformed> {
 }
 
 /// Reads JSON. What no text of ours can hold, but programs that count in UTF-16 write, is read as U+FFFD.
-fn parse(json: &[u8]) -> Result<Value, Malformed> {
+fn parse(json: &[u8]) -> Result<Value, MalformedReply> {
     parse_strictly(json).or_else(|error| match repaired(json) {
         Some(json) => parse_strictly(&json),
         None => Err(error),
     })
 }
 
-fn parse_strictly(json: &[u8]) -> Result<Value, Malformed> {
+fn parse_strictly(json: &[u8]) -> Result<Value, MalformedReply> {
     let mut left = MAX_VALUES;
     let mut parser = serde_json::Deserializer::from_slice(json);
-    let value = Bounded(&mut left).deserialize(&mut parser);
-    let value = value.map_err(|_| Malformed)?;
-    parser.end().map_err(|_| Malformed)?;
+    let value = BoundedSeed(&mut left).deserialize(&mut parser);
+    let value = value.map_err(|_| MalformedReply)?;
+    parser.end().map_err(|_| MalformedReply)?;
     Ok(value)
 }
 
@@ -119,9 +119,9 @@ fn escaped_unit(bytes: &[u8]) -> Option<u16> {
 }
 
 /// Builds a value of at most so many parts. Where a key stands twice, the last one counts.
-struct Bounded<'b>(&'b mut usize);
+struct BoundedSeed<'b>(&'b mut usize);
 
-impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+impl<'de> DeserializeSeed<'de> for BoundedSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, parser: D) -> Result<Value, D::Error> {
@@ -131,7 +131,7 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Bounded<'_> {
+impl<'de> Visitor<'de> for BoundedSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Bounded(&mut *self.0))? {
+        while let Some(item) = items.next_element_seed(BoundedSeed(&mut *self.0))? {
             list.push(item);
         }
         Ok(Value::List(list))
@@ -177,7 +177,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut pairs: Vec<(String, Value)> = Vec::new();
         while let Some(key) = fields.next_key()? {
-            pairs.push((key, fields.next_value_seed(Bounded(&mut *self.0))?));
+            pairs.push((key, fields.next_value_seed(BoundedSeed(&mut *self.0))?));
         }
         // A mapping answers with the first of two equal keys, and the last one shall count.
         Ok(Value::Map(pairs.into_iter().rev().collect()))
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    fn read(json: &str) -> Result<StoredNote, Malformed> {
+    fn read(json: &str) -> Result<StoredNote, MalformedReply> {
         StoredNote::from_json(json.as_bytes())
     }
 
@@ -249,7 +249,7 @@ mod tests {
     fn a_quoted_text_that_is_broken_is_malformed() {
         for text in ["\"", "\"a\"b\"", "\"\\\""] {
             let json = serde_json::json!({ "frontmatter": text, "body": "# A" }).to_string();
-            assert_eq!(read(&json), Err(Malformed), "{text}");
+            assert_eq!(read(&json), Err(MalformedReply), "{text}");
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
             "{\"body\":\"\\ud8\"}",
             "{\"body\":\"\\",
         ] {
-            assert_eq!(read(json), Err(Malformed), "{json}");
+            assert_eq!(read(json), Err(MalformedReply), "{json}");
         }
     }
 
@@ -361,9 +361,9 @@ mod tests {
     fn values_and_their_depth_are_bounded() {
         let deep = |depth: usize| format!(r#"{{"x":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
         assert!(read(&deep(100)).is_ok());
-        assert_eq!(read(&deep(100_000)), Err(Malformed));
+        assert_eq!(read(&deep(100_000)), Err(MalformedReply));
         let many = |count: usize| format!(r#"{{"x":[{}0],"body":"b"}}"#, "0,".repeat(count));
         assert!(read(&many(1_000)).is_ok());
-        assert_eq!(read(&many(MAX_VALUES)), Err(Malformed));
+        assert_eq!(read(&many(MAX_VALUES)), Err(MalformedReply));
     }
 }

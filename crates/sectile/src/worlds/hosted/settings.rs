@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use sectile_client::{Client, ClientSettings, Target};
+use sectile_client::{BaseUrl, Client, ClientSettings};
 use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Mistakes, SettingsReader, SettingsSection};
+use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};
 
 /// The hosted world. It is served over HTTP only, to callers with bearer tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ impl Default for HostedSection {
 
 /// What the hosted world works with.
 pub(crate) struct HostedSettings {
-    pub(crate) store: Target,
+    pub(crate) store: BaseUrl,
     pub(crate) client: Client,
     pub(crate) gateway_secret: Option<Secret>,
     pub(crate) breaker_failures: u32,
@@ -71,11 +71,11 @@ impl SettingsSection for HostedSection {
     /// Nothing when there is no store.
     type Checked = Option<HostedSettings>;
 
-    fn check(&self, reader: SettingsReader<'_>) -> Result<Option<HostedSettings>, Mistakes> {
+    fn check(&self, reader: SettingsReader<'_>) -> Result<Option<HostedSettings>, ConfigErrors> {
         let Some(store) = reader.target("hosted.store_url", &self.store_url)? else {
             return Ok(None);
         };
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = ConfigErrors::default();
         let gateway_secret = mistakes.take(reader.secret(
             ("hosted.gateway_secret_file", &self.gateway_secret_file),
             ("hosted.gateway_secret_env", &self.gateway_secret_env),

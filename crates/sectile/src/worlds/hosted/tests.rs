@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sectile_client::ClientSettings;
-use sectile_mcp::{Facts, Tool};
+use sectile_mcp::{AnswerFacts, Tool};
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,20 +21,20 @@ fn table(name: &str) -> Vec<Value> {
 
 fn envelope(failure: &Failure) -> Value {
     match (spec().envelope)(failure) {
-        Said::Result(value) => value,
+        ErrorResponse::Result(value) => value,
         other => panic!("no result: {other:?}"),
     }
 }
 
 fn section_source(path: &str, json: &[u8]) -> Result<Answer, Failure> {
     view_of(&note_path(path)?, json, |note| {
-        Ok((SectionSource::of(note)?, Facts::default()))
+        Ok((SectionSource::of(note)?, AnswerFacts::default()))
     })
 }
 
 fn facets(path: &str, json: &[u8]) -> Value {
     let answer = view_of(&note_path(path).unwrap(), json, |note| {
-        Ok((MetadataFacets::of(note), Facts::default()))
+        Ok((MetadataFacets::of(note), AnswerFacts::default()))
     });
     serde_json::from_str(&answer.unwrap().text).unwrap()
 }
@@ -193,7 +193,7 @@ fn the_instructions_name_no_tool() {
     let names = spec
         .tools
         .iter()
-        .map(|tool: &Tool<Hosted>| tool.name.as_ref());
+        .map(|tool: &Tool<HostedWorld>| tool.name.as_ref());
     for name in names.chain(["section_source", "outline", "tree", "facets"]) {
         assert!(!spec.instructions.contains(name), "{name}");
     }
@@ -210,8 +210,8 @@ async fn nobody_is_asked_without_an_identity() {
         proxy: None,
         extra_roots: None,
     });
-    let store = Target::parse("http://127.0.0.1:9").unwrap();
-    let hosted = Hosted::new(&HostedSettings {
+    let store = BaseUrl::parse("http://127.0.0.1:9").unwrap();
+    let hosted = HostedWorld::new(&HostedSettings {
         store,
         client: client.unwrap(),
         gateway_secret: None,

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Note;
-use sectile_mcp::{Facts, Tool};
+use sectile_mcp::{AnswerFacts, Tool};
 use serde::Serialize;
 
 use super::{
-    NoteSource, TooLong,
+    NoteSource, NoteTooLong,
     outline::{Heading, Outline},
 };
 
@@ -20,12 +20,12 @@ pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     S::show(tool, view)
 }
 
-fn view(note: &Note<'_>) -> Result<(DocumentTree, Facts), TooLong> {
+fn view(note: &Note<'_>) -> Result<(DocumentTree, AnswerFacts), NoteTooLong> {
     let tree = DocumentTree::of(note)?;
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(tree.heading_count()),
         truncated: tree.truncated,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     Ok((tree, facts))
 }
@@ -70,7 +70,7 @@ pub(crate) struct TreeNode {
 impl DocumentTree {
     const SCHEMA: &'static str = "knowtation.document_tree/v0";
 
-    pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
+    pub(crate) fn of(note: &Note<'_>) -> Result<Self, NoteTooLong> {
         let outline = Outline::of(note)?;
         Ok(Self {
             schema: Self::SCHEMA,

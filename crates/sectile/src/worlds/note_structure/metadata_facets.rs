@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::{Note, Value, scalar_text, slug, trim};
-use sectile_mcp::{Facts, Tool};
+use sectile_mcp::{AnswerFacts, Tool};
 use serde::Serialize;
 
-use super::{NoteSource, TooLong};
+use super::{NoteSource, NoteTooLong};
 
 /// The tool that answers with it.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
@@ -17,11 +17,11 @@ pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     S::show(tool, view)
 }
 
-fn view(note: &Note<'_>) -> Result<(MetadataFacets, Facts), TooLong> {
+fn view(note: &Note<'_>) -> Result<(MetadataFacets, AnswerFacts), NoteTooLong> {
     let facets = MetadataFacets::of(note);
-    let facts = Facts {
+    let facts = AnswerFacts {
         truncated: facets.truncated,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     Ok((facets, facts))
 }
@@ -42,7 +42,7 @@ pub(crate) struct MetadataFacets {
     /// What the front matter says.
     facets: Facets,
     /// What the path says.
-    inferred: Inferred,
+    inferred: InferredFacets,
     /// Whether values were left out or cut.
     pub(crate) truncated: bool,
 }
@@ -68,7 +68,8 @@ struct Facets {
 
 /// What the path of the note tells.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Inferred {
+#[schemars(rename = "Inferred")]
+struct InferredFacets {
     /// Folder of the note, or null at the root.
     folder: Option<String>,
     /// Always null in this version.
@@ -79,7 +80,7 @@ impl MetadataFacets {
     const SCHEMA: &'static str = "knowtation.metadata_facets/v0";
 
     pub(crate) fn of(note: &Note<'_>) -> Self {
-        let mut reader = Reader {
+        let mut reader = FacetReader {
             note,
             truncated: false,
         };
@@ -96,7 +97,7 @@ impl MetadataFacets {
             schema: Self::SCHEMA,
             path: note.path().to_owned(),
             facets,
-            inferred: Inferred {
+            inferred: InferredFacets {
                 folder: note
                     .path()
                     .rsplit_once('/')
@@ -109,12 +110,12 @@ impl MetadataFacets {
 }
 
 /// Reads facets and remembers whether any had to be cut.
-struct Reader<'a> {
+struct FacetReader<'a> {
     note: &'a Note<'a>,
     truncated: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FacetReader<'a> {
     fn value(&self, key: &str) -> Option<&'a Value> {
         self.note
             .front_matter()

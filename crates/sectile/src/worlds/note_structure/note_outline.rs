@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Note;
-use sectile_mcp::{Facts, Tool};
+use sectile_mcp::{AnswerFacts, Tool};
 use serde::Serialize;
 
-use super::{NoteSource, TooLong, outline::Outline};
+use super::{NoteSource, NoteTooLong, outline::Outline};
 
 /// The tool that answers with it.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
@@ -17,12 +17,12 @@ pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     S::show(tool, view)
 }
 
-fn view(note: &Note<'_>) -> Result<(NoteOutline, Facts), TooLong> {
+fn view(note: &Note<'_>) -> Result<(NoteOutline, AnswerFacts), NoteTooLong> {
     let outline = NoteOutline::of(note)?;
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(outline.headings.len()),
         truncated: outline.truncated,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     Ok((outline, facts))
 }
@@ -58,7 +58,7 @@ pub(crate) struct HeadingEntry {
 impl NoteOutline {
     const SCHEMA: &'static str = "knowtation.note_outline/v1";
 
-    pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
+    pub(crate) fn of(note: &Note<'_>) -> Result<Self, NoteTooLong> {
         let outline = Outline::of(note)?;
         Ok(Self {
             schema: Self::SCHEMA,

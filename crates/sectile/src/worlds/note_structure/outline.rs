@@ -2,7 +2,7 @@
 
 use sectile_markdown::{Document, Note, cut_text, heading_id};
 
-use super::{MAX_HEADINGS, TooLong, parse};
+use super::{MAX_HEADINGS, NoteTooLong, parse};
 
 /// The outline of a note.
 pub(super) struct Outline {
@@ -23,7 +23,7 @@ pub(super) struct Heading {
 }
 
 impl Outline {
-    pub(super) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
+    pub(super) fn of(note: &Note<'_>) -> Result<Self, NoteTooLong> {
         let document = parse(note)?;
         let title = note.title();
         let title_cut = title.as_ref().is_some_and(|title| title.truncated);

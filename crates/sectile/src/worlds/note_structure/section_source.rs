@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::{Note, section_id};
-use sectile_mcp::{Facts, Tool};
+use sectile_mcp::{AnswerFacts, Tool};
 use serde::Serialize;
 
-use super::{NoteSource, TooLong, outline::Outline};
+use super::{NoteSource, NoteTooLong, outline::Outline};
 
 /// The tool that answers with it.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
@@ -17,12 +17,12 @@ pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     S::show(tool, view)
 }
 
-fn view(note: &Note<'_>) -> Result<(SectionSource, Facts), TooLong> {
+fn view(note: &Note<'_>) -> Result<(SectionSource, AnswerFacts), NoteTooLong> {
     let source = SectionSource::of(note)?;
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(source.sections.len()),
         truncated: source.truncated,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     Ok((source, facts))
 }
@@ -70,7 +70,7 @@ pub(crate) struct SectionEntry {
 impl SectionSource {
     const SCHEMA: &'static str = "knowtation.section_source/v0";
 
-    pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
+    pub(crate) fn of(note: &Note<'_>) -> Result<Self, NoteTooLong> {
         let outline = Outline::of(note)?;
         let mut sections: Vec<SectionEntry> = Vec::with_capacity(outline.headings.len());
         for heading in outline.headings {

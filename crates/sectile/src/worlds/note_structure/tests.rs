@@ -224,12 +224,12 @@ fn input_beyond_the_cap_is_refused_by_the_heading_views_alone() {
     assert!(SectionSource::of(&Note::new("n.md", fits.as_bytes())).is_ok());
     let long = "🚀".repeat(500_001);
     let note = Note::new("n.md", long.as_bytes());
-    assert_eq!(SectionSource::of(&note).unwrap_err(), TooLong);
-    assert_eq!(NoteOutline::of(&note).unwrap_err(), TooLong);
-    assert_eq!(DocumentTree::of(&note).unwrap_err(), TooLong);
+    assert_eq!(SectionSource::of(&note).unwrap_err(), NoteTooLong);
+    assert_eq!(NoteOutline::of(&note).unwrap_err(), NoteTooLong);
+    assert_eq!(DocumentTree::of(&note).unwrap_err(), NoteTooLong);
     assert!(!MetadataFacets::of(&note).truncated);
     assert_eq!(
-        TooLong.to_string(),
+        NoteTooLong.to_string(),
         "Note outline input exceeds 1000000 characters; refusing to parse unbounded Markdown."
     );
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::{
-    Gone,
+    GoneReason,
     ids::SourceId,
     quote::Quote,
     shelf::{IndexState, Scores},
@@ -17,7 +17,7 @@ use super::{
 
 /// What was searched, and with what.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Searched {
+pub(super) struct SearchScope {
     /// When the index was made, in milliseconds since 1970.
     index_as_of: i64,
     /// Where the index is: `disk`, `memory` when there was none on disk, or the name of its backend.
@@ -36,7 +36,7 @@ pub(super) struct Searched {
     tier_change: Option<String>,
 }
 
-impl Searched {
+impl SearchScope {
     /// What a search was made in. `before` is the tier of the search before it in the same context.
     pub(super) fn new(state: &IndexState, before: Option<Tier>) -> Self {
         let left_out = state.left_out.as_deref();
@@ -132,12 +132,12 @@ pub(super) struct GoneNote {
 }
 
 /// What became of a passage that was found before.
-pub(super) enum Verdict {
+pub(super) enum PassageVerdict {
     Verified(Box<Quote>),
     Gone(GoneNote),
 }
 
-impl Verdict {
+impl PassageVerdict {
     /// A passage that is gone is news, any other failure is one.
     pub(super) fn of(quote: Result<Quote, NotebookError>) -> Result<Self, NotebookError> {
         match quote {
@@ -151,7 +151,7 @@ impl Verdict {
         }
     }
 
-    fn gone(reason: Gone, new_source_id: Option<SourceId>) -> Self {
+    fn gone(reason: GoneReason, new_source_id: Option<SourceId>) -> Self {
         Self::Gone(GoneNote {
             reason: reason.word(),
             new_source_id: new_source_id.map(|id| id.to_string()),

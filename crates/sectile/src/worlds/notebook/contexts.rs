@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use super::{
     errors::NotebookError,
-    seal::Seal,
-    streams::{End, Running, Stream, Streams},
+    seal::HandleSeal,
+    streams::{SharedStream, Stream, StreamEnd, Streams},
     tokens::uuid,
 };
 
@@ -36,11 +36,11 @@ pub(super) const MOST_RECORDS: usize = 256;
 pub(crate) struct Context {
     /// When it began, in milliseconds since 1970.
     created_at: i64,
-    state: Mutex<State>,
+    state: Mutex<ContextState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ContextState {
     /// `None`: the safe state, in which nothing can be read.
     collection: Option<String>,
     streams: Streams,
@@ -87,7 +87,7 @@ impl Context {
         let mut state = self.state();
         state.collection = Some(collection.to_owned());
         state.tier = None;
-        state.streams.end_all(End::CollectionChanged, now);
+        state.streams.end_all(StreamEnd::CollectionChanged, now);
     }
 
     /// Goes back to the safe state, in which nothing can be read.
@@ -95,7 +95,7 @@ impl Context {
         let mut state = self.state();
         state.collection = None;
         state.tier = None;
-        state.streams.end_all(End::CollectionLeft, now);
+        state.streams.end_all(StreamEnd::CollectionLeft, now);
     }
 
     /// Remembers which tier answered a search. Returns that of the search before it.
@@ -135,7 +135,7 @@ impl Context {
         // Another call may have entered another collection while this one searched.
         if state.collection.as_deref() != Some(stream.collection()) {
             return Err(NotebookError::StreamTokenInvalid {
-                reason: End::CollectionChanged.reason(),
+                reason: StreamEnd::CollectionChanged.reason(),
             });
         }
         state.streams.begin(stream, now);
@@ -143,44 +143,44 @@ impl Context {
     }
 
     /// The running stream with this token.
-    pub(crate) fn stream(&self, token: &str, now: i64) -> Result<Running, NotebookError> {
+    pub(crate) fn stream(&self, token: &str, now: i64) -> Result<SharedStream, NotebookError> {
         self.state().streams.find(token, now)
     }
 
     /// Ends the stream with this token, which has nothing left.
     pub(crate) fn finish(&self, token: &str) {
-        self.state().streams.end(token, End::Finished);
+        self.state().streams.end(token, StreamEnd::Finished);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ContextState> {
         self.state.lock()
     }
 }
 
 /// A context whose collection is known.
-pub(crate) struct Entered {
+pub(crate) struct EnteredContext {
     pub(crate) context: Arc<Context>,
     pub(crate) collection: String,
 }
 
 /// The contexts that go by a handle.
 #[derive(Default)]
-pub(crate) struct Contexts {
+pub(crate) struct ContextRegistry {
     /// Where several replicas take the same handles.
-    seal: Option<Seal>,
-    all: Mutex<Vec<Handed>>,
+    seal: Option<HandleSeal>,
+    all: Mutex<Vec<IssuedHandle>>,
 }
 
-struct Handed {
+struct IssuedHandle {
     handle: String,
     caller: Option<String>,
     last_used: i64,
     context: Arc<Context>,
 }
 
-impl Contexts {
+impl ContextRegistry {
     /// Contexts whose handles are sealed, so that other replicas can open them.
-    pub(crate) fn sealed(seal: Seal) -> Self {
+    pub(crate) fn sealed(seal: HandleSeal) -> Self {
         Self {
             seal: Some(seal),
             all: Mutex::default(),
@@ -251,7 +251,7 @@ impl Contexts {
 
 /// Puts a new context for `handle` among `all`, in place of another one where there are too many.
 fn keep(
-    all: &mut Vec<Handed>,
+    all: &mut Vec<IssuedHandle>,
     caller: Option<&str>,
     handle: &str,
     collection: &str,
@@ -263,7 +263,7 @@ fn keep(
         for handed in all.iter() {
             *counts.entry(handed.caller.as_deref()).or_default() += 1;
         }
-        let spared = |handed: &Handed| {
+        let spared = |handed: &IssuedHandle| {
             let holder = handed.caller.as_deref();
             let count = counts.get(&holder).copied().unwrap_or_default();
             (Reverse(count), holder != caller, handed.last_used)
@@ -279,7 +279,7 @@ fn keep(
     }
     let context = Arc::new(Context::new(now));
     context.enter(collection, now);
-    all.push(Handed {
+    all.push(IssuedHandle {
         handle: handle.to_owned(),
         caller: caller.map(str::to_owned),
         last_used: now,
@@ -288,7 +288,7 @@ fn keep(
     context
 }
 
-impl Handed {
+impl IssuedHandle {
     fn has_expired(&self, now: i64) -> bool {
         let idle = now.saturating_sub(self.last_used);
         u64::try_from(idle).is_ok_and(|idle| idle >= HANDLE_IDLE_S * 1000)
@@ -298,16 +298,16 @@ impl Handed {
 #[cfg(test)]
 mod tests {
     use sectile_library::{
-        shelf::{Found, IndexState},
+        shelf::{IndexState, VerifiedResults},
         testing::Memory,
     };
     use sectile_mcp::access::Secret;
 
-    use super::{super::streams::Beginning, *};
+    use super::{super::streams::StreamStart, *};
 
     /// A stream of nothing.
     fn stream(collection: &str, token: &str) -> Stream {
-        let found = Found {
+        let found = VerifiedResults {
             hits: Vec::new(),
             total: 0,
             state: IndexState {
@@ -323,7 +323,7 @@ mod tests {
             unknown_words: Vec::new(),
             corrected_words: Vec::new(),
         };
-        let beginning = Beginning {
+        let beginning = StreamStart {
             token: token.to_owned(),
             query: "x",
             collection,
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_handle_is_good_for_its_caller_until_it_was_idle_for_too_long() {
-        let contexts = Contexts::default();
+        let contexts = ContextRegistry::default();
         let (handle, made) = contexts.make(Some("ada"), "a", 0).expect("a handle");
         let found = contexts.find(Some("ada"), &handle, HOUR - 1);
         assert!(Arc::ptr_eq(&found.expect("a context"), &made));
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_handle_can_be_given_up_by_its_caller_only() {
-        let contexts = Contexts::default();
+        let contexts = ContextRegistry::default();
         let (handle, _) = contexts.make(Some("ada"), "a", 0).expect("a handle");
         contexts.drop_handle(Some("eve"), &handle);
         assert!(contexts.find(Some("ada"), &handle, 0).is_ok());
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn there_are_only_so_many_handles_and_who_asks_for_many_loses_their_own() {
-        let contexts = Contexts::default();
+        let contexts = ContextRegistry::default();
         let make = |caller, now| contexts.make(Some(caller), "a", now).expect("a handle").0;
         let of_ada = make("ada", 0);
         let of_eve: Vec<String> = (1..=300).map(|now| make("eve", now)).collect();
@@ -455,8 +455,8 @@ mod tests {
         assert_eq!(contexts.all.lock().len(), MOST_HANDLES);
     }
 
-    fn replica(secret: &str) -> Contexts {
-        Contexts::sealed(Seal::new(&Secret::new(secret)).expect("a key"))
+    fn replica(secret: &str) -> ContextRegistry {
+        ContextRegistry::sealed(HandleSeal::new(&Secret::new(secret)).expect("a key"))
     }
 
     #[test]
@@ -477,7 +477,7 @@ mod tests {
             assert_eq!(replica.find(None, &handle, 1).err(), unknown);
             assert_eq!(replica.find(Some("ada"), "x", 1).err(), unknown);
         }
-        let plain = Contexts::default().find(Some("ada"), &handle, 1);
+        let plain = ContextRegistry::default().find(Some("ada"), &handle, 1);
         assert_eq!(plain.err(), Some(NotebookError::HandleUnknown));
     }
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use sectile_library::{FailedPart, Gone, LibraryError, ids::SourceId};
+use sectile_library::{FailedPart, GoneReason, LibraryError, ids::SourceId};
 use sectile_mcp::{
-    ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Refused, Said, quoted, told,
+    ErrorList, ErrorResponse, ErrorRow, Failure, FailureKind, JsonObject, RefusedCall, quoted, told,
 };
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) enum NotebookError {
     /// `new_source_id` when the passage only moved.
     SourceNotFound {
         source_id: String,
-        reason: Gone,
+        reason: GoneReason,
         new_source_id: Option<SourceId>,
     },
     /// The text is no id at all.
@@ -262,10 +262,10 @@ impl NotebookError {
             Self::SealedHandleUnknown => &SEALED_HANDLE_UNKNOWN,
             Self::CollectionNotFound => &NO_COLLECTION,
             Self::SourceNotFound { reason, .. } => match reason {
-                Gone::Changed => &CHANGED,
-                Gone::Moved => &MOVED,
-                Gone::Deleted => &DELETED,
-                Gone::TooLarge => &TOO_LARGE,
+                GoneReason::Changed => &CHANGED,
+                GoneReason::Moved => &MOVED,
+                GoneReason::Deleted => &DELETED,
+                GoneReason::TooLarge => &TOO_LARGE,
             },
             Self::SourceIdMalformed { .. } => &MALFORMED,
             Self::SourceOutsideCollection { .. } => &OUTSIDE,
@@ -361,16 +361,18 @@ impl NotebookError {
 }
 
 /// Why a passage cannot be quoted, with the notebook that it was in.
-fn gone(source_id: &str, reason: Gone) -> String {
+fn gone(source_id: &str, reason: GoneReason) -> String {
     let Some(id) = SourceId::parse(source_id) else {
         return format!("{} is not the id of a passage.", quoted(source_id));
     };
     let notebook = quoted(id.notebook.as_str());
     match reason {
-        Gone::Changed => format!("The notebook {notebook} has other text at that place now."),
-        Gone::Moved => format!("The passage of the notebook {notebook} has moved."),
-        Gone::Deleted => format!("The notebook {notebook} is gone, and its passages with it."),
-        Gone::TooLarge => format!(
+        GoneReason::Changed => format!("The notebook {notebook} has other text at that place now."),
+        GoneReason::Moved => format!("The passage of the notebook {notebook} has moved."),
+        GoneReason::Deleted => {
+            format!("The notebook {notebook} is gone, and its passages with it.")
+        }
+        GoneReason::TooLarge => format!(
             "The notebook {notebook} is larger now than a notebook may be, so nothing of it is read."
         ),
     }
@@ -430,7 +432,7 @@ pub(super) fn forbidden() -> Failure {
 
 /// The error object for a call that the frame refused: it took too long, there was no room for it, nobody waits for it any
 /// more, the caller may not make it, or the server broke.
-pub(super) fn refused(refused: &Refused) -> JsonObject {
+pub(super) fn refused(refused: &RefusedCall) -> JsonObject {
     let row = match refused.code {
         "forbidden" | "unknown_tool" => &FORBIDDEN,
         _ => &UPSTREAM,
@@ -446,8 +448,8 @@ pub(super) fn refused(refused: &Refused) -> JsonObject {
 }
 
 /// How this world says that a call failed.
-pub(super) fn envelope(failure: &Failure) -> Said {
-    Said::Result(error_object(failure))
+pub(super) fn envelope(failure: &Failure) -> ErrorResponse {
+    ErrorResponse::Result(error_object(failure))
 }
 
 /// A failure as one JSON object.
@@ -507,10 +509,10 @@ mod tests {
             NotebookError::HandleUnknown,
             NotebookError::SealedHandleUnknown,
             NotebookError::CollectionNotFound,
-            gone(Gone::Changed),
-            gone(Gone::Moved),
-            gone(Gone::Deleted),
-            gone(Gone::TooLarge),
+            gone(GoneReason::Changed),
+            gone(GoneReason::Moved),
+            gone(GoneReason::Deleted),
+            gone(GoneReason::TooLarge),
             NotebookError::SourceIdMalformed {
                 source_id: source_id.clone(),
             },
@@ -650,7 +652,7 @@ mod tests {
             ("internal", "upstream_failure"),
             ("forbidden", "operation_forbidden"),
         ] {
-            let said = refused(&Refused {
+            let said = refused(&RefusedCall {
                 code,
                 message: "No.",
                 recovery: "Wait.",

@@ -26,7 +26,7 @@ pub(crate) struct Limit {
 }
 
 /// A limit that is the same everywhere.
-struct Fixed {
+struct FixedLimit {
     /// The constant, below this world.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test"))]
     constant: &'static str,
@@ -38,7 +38,7 @@ struct Fixed {
 /// Rows of the table: a name, the constant, and what it bounds.
 macro_rules! fixed {
     ($($name:literal: $($constant:ident)::+, $bounds:literal;)+) => {
-        &[$(Fixed {
+        &[$(FixedLimit {
             constant: stringify!($($constant)::+),
             name: $name,
             value: $($constant)::+ as u64,
@@ -47,7 +47,7 @@ macro_rules! fixed {
     };
 }
 
-const FIXED: &[Fixed] = fixed! {
+const FIXED: &[FixedLimit] = fixed! {
     "max_query_bytes": MAX_QUERY_BYTES, "bytes of a query";
     "max_query_words": MAX_QUERY_WORDS, "words of a query";
     "max_corrected_words": MOST_CORRECTED, "unknown words of a query that are corrected";
@@ -87,7 +87,7 @@ const FIXED: &[Fixed] = fixed! {
 };
 
 /// What a caller without an index outside meets besides, where replicas share a secret.
-const SEALED: &[Fixed] = fixed! {
+const SEALED: &[FixedLimit] = fixed! {
     "context_handle_valid_s": seal::SEALED_HANDLE_S, "seconds that a sealed handle is good after entering";
     "max_clock_difference_s": seal::AHEAD_S, "seconds that the clock of another replica may be ahead";
 };
@@ -148,8 +148,8 @@ fn of_settings(constraints: &Constraints) -> Vec<Limit> {
     ]
 }
 
-impl From<&Fixed> for Limit {
-    fn from(fixed: &Fixed) -> Self {
+impl From<&FixedLimit> for Limit {
+    fn from(fixed: &FixedLimit) -> Self {
         Self {
             name: fixed.name.into(),
             value: fixed.value,

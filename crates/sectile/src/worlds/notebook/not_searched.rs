@@ -2,7 +2,7 @@
 //! there.
 
 use schemars::JsonSchema;
-use sectile_library::left_out::{LeftOut, MOST_NAMED, WhyLeftOut};
+use sectile_library::left_out::{LeftOutNotebook, MOST_NAMED, WhyLeftOut};
 use serde::Serialize;
 
 use super::answers::counted;
@@ -17,7 +17,7 @@ pub(crate) struct NotSearched {
 }
 
 /// The first of them, for an answer.
-pub(crate) fn named(left_out: &[LeftOut]) -> Vec<NotSearched> {
+pub(crate) fn named(left_out: &[LeftOutNotebook]) -> Vec<NotSearched> {
     let first = left_out.iter().take(MOST_NAMED);
     first
         .map(|one| NotSearched {
@@ -28,7 +28,7 @@ pub(crate) fn named(left_out: &[LeftOut]) -> Vec<NotSearched> {
 }
 
 /// The same in a sentence; `None` when there is nothing to say.
-pub(crate) fn told(left_out: &[LeftOut]) -> Option<String> {
+pub(crate) fn told(left_out: &[LeftOutNotebook]) -> Option<String> {
     if left_out.is_empty() {
         return None;
     }
@@ -64,10 +64,10 @@ mod tests {
 
     use super::*;
 
-    fn left_out(count: usize) -> Vec<LeftOut> {
+    fn left_out(count: usize) -> Vec<LeftOutNotebook> {
         let path = |number| NotePath::parse_vault(&format!("n{number}.md")).unwrap();
         (0..count)
-            .map(|number| LeftOut {
+            .map(|number| LeftOutNotebook {
                 notebook: path(number),
                 why: match number % 2 {
                     0 => WhyLeftOut::TooLarge,

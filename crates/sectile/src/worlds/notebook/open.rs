@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sectile_library::clock;
 use sectile_mcp::Surface;
 
-use super::{NotebookWorld, Opened, limits::Limit, spec};
+use super::{NotebookWorld, OpenLibrary, limits::Limit, spec};
 use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -23,7 +23,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     if !settings.is_configured() {
         return context.without_folder(ENTRY.name);
     }
-    let opened = Opened::of(settings)?;
+    let opened = OpenLibrary::of(settings)?;
     let limits = settings.storage_limits.iter();
     let limits = limits.chain(
         context

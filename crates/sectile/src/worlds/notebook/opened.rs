@@ -14,19 +14,19 @@ use std::{
 
 use sectile_library::{
     ArtifactStorage, NotebookStorage, VectorIndexing, folder::FolderStorage, library::Library,
-    shelves::Indexes,
+    shelves::IndexStorage,
 };
 use sectile_vault::Walk;
 
 use self::servers::Servers;
-use super::{ArtifactPlace, NotebookSettings};
+use super::{ArtifactLocation, NotebookSettings};
 use crate::worlds::OpenError;
 
 /// A bucket, for notebooks and for artifacts.
 type Bucket = (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>);
 
 /// An open library.
-pub(crate) struct Opened {
+pub(crate) struct OpenLibrary {
     pub(crate) library: Arc<Library>,
     /// The folder of its notebooks, if they are in one.
     pub(crate) folder: Option<Arc<FolderStorage>>,
@@ -36,7 +36,7 @@ pub(crate) struct Opened {
     index: Option<PathBuf>,
 }
 
-impl Deref for Opened {
+impl Deref for OpenLibrary {
     type Target = Library;
 
     fn deref(&self) -> &Library {
@@ -44,7 +44,7 @@ impl Deref for Opened {
     }
 }
 
-impl Opened {
+impl OpenLibrary {
     /// Opens the library in a folder of collections, with everything beside them.
     pub(crate) fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
         let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
@@ -83,8 +83,8 @@ impl Opened {
         };
         let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {
             None => beside,
-            Some(ArtifactPlace::Folder(place)) => folder(place)?,
-            Some(ArtifactPlace::Bucket(place)) => servers.bucket(place)?.1,
+            Some(ArtifactLocation::Folder(place)) => folder(place)?,
+            Some(ArtifactLocation::Bucket(place)) => servers.bucket(place)?.1,
         };
         let postgres = settings.postgres.as_ref();
         let postgres = postgres.map(|settings| servers.database(settings));
@@ -104,13 +104,13 @@ impl Opened {
     }
 
     /// Returns the location of its indexes.
-    pub(crate) fn indexes(&self, given: Option<&Path>) -> Indexes {
+    pub(crate) fn indexes(&self, given: Option<&Path>) -> IndexStorage {
         match &self.postgres {
             Some(postgres) if given.is_none() => {
                 let postgres: Arc<dyn VectorIndexing> = Arc::clone(postgres);
-                Indexes::Shared(postgres)
+                IndexStorage::Shared(postgres)
             }
-            _ => Indexes::Folder(self.index_folder(given)),
+            _ => IndexStorage::Folder(self.index_folder(given)),
         }
     }
 }

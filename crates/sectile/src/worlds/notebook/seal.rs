@@ -21,9 +21,9 @@ const PURPOSE: &[u8] = b"sectile notebook context_handle";
 const VERSION: u8 = 1;
 
 /// The key that all replicas have.
-pub(crate) struct Seal(SealingKey);
+pub(crate) struct HandleSeal(SealingKey);
 
-impl Seal {
+impl HandleSeal {
     /// The key that follows from `secret`. None when the library makes none of it, which no secret is the cause of.
     pub(crate) fn new(secret: &Secret) -> Option<Self> {
         SealingKey::derive(secret, PURPOSE).map(Self)
@@ -80,8 +80,8 @@ mod tests {
 
     const DAY: i64 = 86_400_000;
 
-    fn seal(secret: &str) -> Seal {
-        Seal::new(&Secret::new(secret)).expect("a key")
+    fn seal(secret: &str) -> HandleSeal {
+        HandleSeal::new(&Secret::new(secret)).expect("a key")
     }
 
     fn callers() -> impl Strategy<Value = Option<String>> {

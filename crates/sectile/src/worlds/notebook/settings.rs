@@ -13,7 +13,8 @@ use self::storages::{
     ArtifactStorageSection, NotebookStorageSection, S3Section, VectorStorageSection,
 };
 use crate::settings::{
-    ConfigError, LEAST_SECRET_BYTES, Mistakes, Origin, SettingsReader, SettingsSection, numbers,
+    ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader, SettingsSection, ValueOrigin,
+    numbers,
 };
 
 /// The notebook world.
@@ -75,7 +76,7 @@ pub(crate) struct NotebookSettings {
     /// Bucket of the collections, when they are in one.
     pub(crate) bucket: Option<S3Settings>,
     /// Where artifacts are, when they are not with the notebooks.
-    pub(crate) artifacts: Option<ArtifactPlace>,
+    pub(crate) artifacts: Option<ArtifactLocation>,
     /// Database of the vectors, when they are in one.
     pub(crate) postgres: Option<PostgresSettings>,
     /// Folder of the indexes, when it is not beside the notebooks.
@@ -91,7 +92,7 @@ pub(crate) struct NotebookSettings {
 
 /// A place for artifacts alone.
 #[derive(Clone)]
-pub(crate) enum ArtifactPlace {
+pub(crate) enum ArtifactLocation {
     Folder(PathBuf),
     Bucket(Box<S3Settings>),
 }
@@ -104,8 +105,8 @@ const ARTIFACTS: &str = "notebook.artifact_storage";
 impl SettingsSection for NotebookSection {
     type Checked = NotebookSettings;
 
-    fn check(&self, reader: SettingsReader<'_>) -> Result<NotebookSettings, Mistakes> {
-        let mut mistakes = Mistakes::default();
+    fn check(&self, reader: SettingsReader<'_>) -> Result<NotebookSettings, ConfigErrors> {
+        let mut mistakes = ConfigErrors::default();
         let notebooks = mistakes.take(self.notebooks(reader));
         let root = notebooks.as_ref().and_then(|(root, _)| root.as_ref());
         let artifacts = mistakes.take(self.artifacts(reader, root));
@@ -120,7 +121,7 @@ impl SettingsSection for NotebookSection {
         if bucket.is_some() {
             storage_limits.extend(numbers(NOTEBOOKS, &self.notebook_storage));
         }
-        if matches!(artifacts, Some(ArtifactPlace::Bucket(_))) {
+        if matches!(artifacts, Some(ArtifactLocation::Bucket(_))) {
             storage_limits.extend(numbers(ARTIFACTS, &self.artifact_storage));
         }
         if postgres.is_some() {
@@ -156,7 +157,7 @@ impl NotebookSection {
         let storage = &self.notebook_storage;
         let path_key = format!("{NOTEBOOKS}.path");
         let mut root = reader.place(ROOT, &self.root);
-        let is_flag = matches!(reader.origins.of(ROOT), Origin::Flag(_));
+        let is_flag = matches!(reader.origins.of(ROOT), ValueOrigin::Flag(_));
         let bucket = match storage.kind.as_str() {
             "filesystem" => {
                 let path = reader.place(&path_key, &storage.path);
@@ -192,17 +193,17 @@ impl NotebookSection {
         &self,
         reader: SettingsReader<'_>,
         root: Option<&PathBuf>,
-    ) -> Result<Option<ArtifactPlace>, ConfigError> {
+    ) -> Result<Option<ArtifactLocation>, ConfigError> {
         let place = &self.artifact_storage;
         let artifacts = match (place.kind.as_str(), place.path.as_str()) {
             ("filesystem" | "s3", "") => None,
             ("filesystem", path) => reader
                 .place(&format!("{ARTIFACTS}.path"), path)
                 .filter(|place| Some(place) != root)
-                .map(ArtifactPlace::Folder),
+                .map(ArtifactLocation::Folder),
             ("s3", path) => {
                 let bucket = s3(reader, ARTIFACTS, "s3", (path, &place.s3))?;
-                Some(ArtifactPlace::Bucket(Box::new(bucket)))
+                Some(ArtifactLocation::Bucket(Box::new(bucket)))
             }
             _ => return Err(reader.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
         };

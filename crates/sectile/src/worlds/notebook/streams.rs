@@ -15,13 +15,13 @@ use sectile_library::{
     artifacts::{self, LinkedArtifacts},
     ids::SourceId,
     library::Library,
-    shelf::{Found, Hit, Scores},
+    shelf::{Scores, VerifiedHit, VerifiedResults},
     tiers::Tier,
 };
 use sectile_markdown::{Digest, Document, Source, Span};
 use sectile_vault::NotePath;
 
-pub(crate) use self::chunks::{Chunk, Reading};
+pub(crate) use self::chunks::{StreamChunk, StreamReader};
 use super::{answers::tier_change, errors::NotebookError, not_searched::told};
 
 /// Most streams of one context; the oldest makes room for a new one.
@@ -38,14 +38,14 @@ pub(crate) const MOST_LINKS: usize = 50;
 
 /// The steps, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StreamStep {
     References,
     Passages,
     Sections,
     Links,
 }
 
-impl Step {
+impl StreamStep {
     pub(crate) const ALL: [Self; 4] = [
         Self::References,
         Self::Passages,
@@ -65,7 +65,7 @@ impl Step {
 
 /// One passage that was found: where it is and what it scored, not what it says.
 #[derive(Clone, Debug)]
-struct Reference {
+struct StreamReference {
     id: SourceId,
     scores: Scores,
     matched: Vec<String>,
@@ -86,7 +86,7 @@ pub(crate) struct Stream {
     query: String,
     collection: String,
     expires_at: i64,
-    references: Vec<Reference>,
+    references: Vec<StreamReference>,
     clusters: Vec<Cluster>,
     /// The artifacts to link to; `None` where their records could not be read, which is tried again when they are due.
     linked: Option<LinkedArtifacts>,
@@ -102,7 +102,7 @@ pub(crate) struct Stream {
 }
 
 /// What a stream is made from.
-pub(crate) struct Beginning<'a> {
+pub(crate) struct StreamStart<'a> {
     pub(crate) token: String,
     pub(crate) query: &'a str,
     pub(crate) collection: &'a str,
@@ -116,8 +116,8 @@ pub(crate) struct Beginning<'a> {
 impl Stream {
     /// A stream of what was found.
     pub(crate) fn new(
-        beginning: Beginning<'_>,
-        found: Found,
+        beginning: StreamStart<'_>,
+        found: VerifiedResults,
         storage: &Library,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, NotebookError> {
@@ -130,7 +130,7 @@ impl Stream {
                 .and_then(|left_out| told(left_out)),
             tier_change(beginning.tier_before, state.tier),
         ];
-        let references = found.hits.into_iter().map(|hit| Reference {
+        let references = found.hits.into_iter().map(|hit| StreamReference {
             id: hit.id,
             scores: hit.scores,
             matched: hit.matched,
@@ -180,15 +180,20 @@ impl Stream {
 
     /// Chunks with content. A step that has nothing says so in a chunk of its own.
     pub(crate) fn chunks(&self) -> usize {
-        Step::ALL.iter().map(|step| self.chunks_of(*step)).sum()
+        StreamStep::ALL
+            .iter()
+            .map(|step| self.chunks_of(*step))
+            .sum()
     }
 
-    fn chunks_of(&self, step: Step) -> usize {
+    fn chunks_of(&self, step: StreamStep) -> usize {
         let pages = |entries: usize, page: usize| entries.div_ceil(page).max(1);
         match step {
-            Step::References | Step::Passages => pages(self.references.len(), self.page),
-            Step::Sections => pages(self.clusters.len(), self.page.min(SECTIONS_A_CHUNK)),
-            Step::Links => {
+            StreamStep::References | StreamStep::Passages => {
+                pages(self.references.len(), self.page)
+            }
+            StreamStep::Sections => pages(self.clusters.len(), self.page.min(SECTIONS_A_CHUNK)),
+            StreamStep::Links => {
                 let linked = self.linked.as_ref();
                 pages(linked.map_or(0, |linked| linked.ids.len()), self.page)
             }
@@ -196,9 +201,9 @@ impl Stream {
     }
 
     /// The step of a chunk, and its place among the chunks of that step.
-    fn place(&self, chunk: usize) -> Option<(Step, usize)> {
+    fn place(&self, chunk: usize) -> Option<(StreamStep, usize)> {
         let mut before = 0;
-        for step in Step::ALL {
+        for step in StreamStep::ALL {
             let chunks = self.chunks_of(step);
             if chunk < before + chunks {
                 return Some((step, chunk - before));
@@ -221,7 +226,7 @@ impl Stream {
 
 /// The smallest sections that hold at least two hits: most hits first, then by the best of them.
 fn clusters(
-    hits: &[Hit],
+    hits: &[VerifiedHit],
     storage: &Library,
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Cluster>, NotebookError> {
@@ -285,11 +290,11 @@ fn dense(document: &Document, ids: &[&SourceId]) -> Vec<(Span, usize)> {
 }
 
 /// A stream, locked while a chunk of it is made: a chunk counts as delivered only when it could be made.
-pub(crate) type Running = Arc<Mutex<Stream>>;
+pub(crate) type SharedStream = Arc<Mutex<Stream>>;
 
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum StreamEnd {
     Finished,
     CollectionChanged,
     CollectionLeft,
@@ -297,7 +302,7 @@ pub(crate) enum End {
     Expired,
 }
 
-impl End {
+impl StreamEnd {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -322,14 +327,14 @@ impl End {
 #[derive(Default)]
 pub(crate) struct Streams {
     /// The oldest first.
-    running: VecDeque<Entry>,
-    ended: VecDeque<(String, End)>,
+    running: VecDeque<StreamEntry>,
+    ended: VecDeque<(String, StreamEnd)>,
 }
 
-struct Entry {
+struct StreamEntry {
     token: String,
     expires_at: i64,
-    stream: Running,
+    stream: SharedStream,
 }
 
 impl Streams {
@@ -339,9 +344,9 @@ impl Streams {
         if self.running.len() >= MOST_STREAMS
             && let Some(oldest) = self.running.pop_front()
         {
-            self.remember(oldest.token, End::Displaced);
+            self.remember(oldest.token, StreamEnd::Displaced);
         }
-        self.running.push_back(Entry {
+        self.running.push_back(StreamEntry {
             token: stream.token.clone(),
             expires_at: stream.expires_at,
             stream: Arc::new(Mutex::new(stream)),
@@ -349,7 +354,7 @@ impl Streams {
     }
 
     /// The stream with this token, or how it ended.
-    pub(crate) fn find(&mut self, token: &str, now: i64) -> Result<Running, NotebookError> {
+    pub(crate) fn find(&mut self, token: &str, now: i64) -> Result<SharedStream, NotebookError> {
         self.expire(now);
         if let Some(entry) = self.running.iter().find(|entry| entry.token == token) {
             return Ok(Arc::clone(&entry.stream));
@@ -362,7 +367,7 @@ impl Streams {
     }
 
     /// Ends one stream.
-    pub(crate) fn end(&mut self, token: &str, end: End) {
+    pub(crate) fn end(&mut self, token: &str, end: StreamEnd) {
         let at = self.running.iter().position(|entry| entry.token == token);
         if let Some(entry) = at.and_then(|at| self.running.remove(at)) {
             self.remember(entry.token, end);
@@ -370,7 +375,7 @@ impl Streams {
     }
 
     /// Ends every stream.
-    pub(crate) fn end_all(&mut self, end: End, now: i64) {
+    pub(crate) fn end_all(&mut self, end: StreamEnd, now: i64) {
         self.expire(now);
         while let Some(entry) = self.running.pop_front() {
             self.remember(entry.token, end);
@@ -383,11 +388,11 @@ impl Streams {
             .partition::<VecDeque<_>, _>(|entry| entry.expires_at <= now);
         self.running = running;
         for entry in expired {
-            self.remember(entry.token, End::Expired);
+            self.remember(entry.token, StreamEnd::Expired);
         }
     }
 
-    fn remember(&mut self, token: String, end: End) {
+    fn remember(&mut self, token: String, end: StreamEnd) {
         if self.ended.len() >= MOST_ENDED {
             self.ended.pop_front();
         }

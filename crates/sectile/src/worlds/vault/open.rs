@@ -2,7 +2,7 @@
 
 use sectile_mcp::Surface;
 
-use super::{Vault, spec};
+use super::{VaultWorld, spec};
 use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -20,7 +20,7 @@ fn open(mut context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let Some(root) = &settings.root else {
         return context.without_folder(ENTRY.name);
     };
-    let state = Vault::open(root, settings.max_note_bytes).map_err(|error| {
+    let state = VaultWorld::open(root, settings.max_note_bytes).map_err(|error| {
         OpenError::failed(format_args!("the vault cannot be served: {error}."))
             .next("give the folder of your notes: sectile serve vault DIR")
     })?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Mistakes, SettingsReader, SettingsSection};
+use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};
 
 /// The vault world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub(crate) struct VaultSettings {
 impl SettingsSection for VaultSection {
     type Checked = VaultSettings;
 
-    fn check(&self, reader: SettingsReader<'_>) -> Result<VaultSettings, Mistakes> {
+    fn check(&self, reader: SettingsReader<'_>) -> Result<VaultSettings, ConfigErrors> {
         Ok(VaultSettings {
             root: reader.place("vault.root", &self.root),
             max_note_bytes: self.max_note_bytes,

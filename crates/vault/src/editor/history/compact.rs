@@ -15,7 +15,8 @@ use crate::{
     fs::{PrivateFolder, RESCUED},
     ids,
     journal::{
-        Bytes, Checkpoint, Entry, Header, Origin, Prints, Record, Sighting, Splice, Step, VERSION,
+        Bytes, Checkpoint, Entry, Header, LineOrigin, Prints, Record, Sighting, Splice, Step,
+        VERSION,
     },
     ledger::{DocumentState, Ledger},
 };
@@ -233,12 +234,13 @@ impl DocumentHistory {
             let documents: Vec<DocumentState> =
                 state.ledger.documents().into_iter().cloned().collect();
             let kept = state.ledger.entries().filter(|card| card.number >= cut);
-            let cards: Vec<(u64, Origin)> = kept.map(|card| (card.number, card.origin)).collect();
+            let cards: Vec<(u64, LineOrigin)> =
+                kept.map(|card| (card.number, card.origin)).collect();
             let deleted = remembered_deletions(&state.ledger);
             let pending = state.ledger.pending(None);
             (header, deleted, documents, cards, pending)
         };
-        let mut origins: HashMap<u64, Origin> = cards.iter().copied().collect();
+        let mut origins: HashMap<u64, LineOrigin> = cards.iter().copied().collect();
         let mut entries: Vec<Entry> = Vec::with_capacity(cards.len());
         for (number, _) in &cards {
             match self.store.entry(*number) {
@@ -255,16 +257,18 @@ impl DocumentHistory {
         let mut sightings = Vec::new();
         for known in documents.iter().filter(|known| known.id != 0) {
             match self.checkpoint(known, &mut entries) {
-                Kept::Checkpoint(checkpoint) => records.push(Record::Checkpoint(checkpoint)),
-                Kept::Sighting(sighting) => sightings.push(Record::Sighting(sighting)),
-                Kept::Nothing => {}
+                RetainedRecord::Checkpoint(checkpoint) => {
+                    records.push(Record::Checkpoint(checkpoint))
+                }
+                RetainedRecord::Sighting(sighting) => sightings.push(Record::Sighting(sighting)),
+                RetainedRecord::Nothing => {}
             }
         }
         entries.retain(|entry| !entry.steps.is_empty());
         let done = entries.into_iter().map(|entry| Record::Done(entry.into()));
         records.extend(done);
         records.extend(pending.into_iter().map(|entry| {
-            origins.insert(entry.number, Origin::Own);
+            origins.insert(entry.number, LineOrigin::Own);
             Record::Intent(Box::new(entry))
         }));
         if let Some(words) = &words {
@@ -275,11 +279,11 @@ impl DocumentHistory {
         }
         let origin = |record: &Record| match record {
             Record::Done(entry) => origins.get(&entry.number).copied(),
-            _ => Some(Origin::Own),
+            _ => Some(LineOrigin::Own),
         };
-        let records: Vec<(Origin, Record)> = records
+        let records: Vec<(LineOrigin, Record)> = records
             .into_iter()
-            .map(|record| (origin(&record).unwrap_or(Origin::Foreign), record))
+            .map(|record| (origin(&record).unwrap_or(LineOrigin::Foreign), record))
             .collect();
         let mut state = self.store.state();
         state.sightings.append(&folder, &sightings)?;
@@ -291,7 +295,7 @@ impl DocumentHistory {
 
     /// What is kept of a document: its state before the first of `entries` that concerns it, which gets a snapshot. Where
     /// the text of that time cannot be made, its history ends now.
-    fn checkpoint(&self, known: &DocumentState, entries: &mut [Entry]) -> Kept {
+    fn checkpoint(&self, known: &DocumentState, entries: &mut [Entry]) -> RetainedRecord {
         let text = self.reader.text_of(known);
         let mut at = Checkpoint {
             document: known.id,
@@ -329,7 +333,7 @@ impl DocumentHistory {
                         step.snapshot = bytes.clone().map(Bytes);
                     }
                 }
-                Kept::Checkpoint(Box::new(at))
+                RetainedRecord::Checkpoint(Box::new(at))
             }
             None => without_entries(known, text.as_deref()),
         }
@@ -337,7 +341,7 @@ impl DocumentHistory {
 }
 
 /// What is kept of a document when the journal is rewritten.
-enum Kept {
+enum RetainedRecord {
     /// It stays in the journal, from here on.
     Checkpoint(Box<Checkpoint>),
     /// It has no history any more, so only its ids are kept.
@@ -347,9 +351,9 @@ enum Kept {
 }
 
 /// What is kept of a document without entries.
-fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> Kept {
+fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> RetainedRecord {
     let (Some(path), Some(hash)) = (&known.path, &known.hash) else {
-        return Kept::Nothing;
+        return RetainedRecord::Nothing;
     };
     let prints = match text {
         Some(text) => Prints::of(&align::fingerprints(text, &Source::new(text).parse())),
@@ -358,7 +362,7 @@ fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> Kept {
     let (path, hash) = (path.clone(), hash.clone());
     let (created, ids) = (known.created, known.ids.clone());
     if ids.len() <= MOST_SIGHTED_SECTIONS {
-        return Kept::Sighting(Box::new(Sighting {
+        return RetainedRecord::Sighting(Box::new(Sighting {
             path,
             hash,
             created,
@@ -367,7 +371,7 @@ fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> Kept {
             was_emptied: false,
         }));
     }
-    Kept::Checkpoint(Box::new(Checkpoint {
+    RetainedRecord::Checkpoint(Box::new(Checkpoint {
         document: known.id,
         path: Some(path),
         hash: Some(hash),

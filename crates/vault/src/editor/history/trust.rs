@@ -7,9 +7,9 @@ use std::{
 };
 
 use crate::{
-    Place, RootError,
+    PathTarget, RootError,
     editor::{EditorError, EditorOptions, store::JOURNAL_LOCK},
-    journal::{Entry, JOURNAL, Journal, News, Origin, Record},
+    journal::{Entry, JOURNAL, Journal, JournalUpdate, LineOrigin, Record},
 };
 
 /// What a folder brought along, and what trusting it comes to.
@@ -27,7 +27,7 @@ pub struct ForeignHistory {
 /// What became of the history of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trusted {
+pub enum TrustOutcome {
     /// There is no history.
     Nothing,
     /// All of it was this user's before.
@@ -41,15 +41,15 @@ pub enum Trusted {
 ///
 /// # Errors
 /// [`EditorError`] when the journal cannot be read or written.
-pub fn trust(location: &Path, options: &EditorOptions) -> Result<Trusted, EditorError> {
-    let root = match Place::at(location) {
-        Ok(Place::Folder(root) | Place::File(root, _)) => root,
-        Ok(Place::Other) => return Err(EditorError::DocumentNotFound),
+pub fn trust(location: &Path, options: &EditorOptions) -> Result<TrustOutcome, EditorError> {
+    let root = match PathTarget::at(location) {
+        Ok(PathTarget::Folder(root) | PathTarget::File(root, _)) => root,
+        Ok(PathTarget::Other) => return Err(EditorError::DocumentNotFound),
         Err(RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
         Err(_) => return Err(EditorError::DocumentNotFound),
     };
     let Some(folder) = root.private_folder()? else {
-        return Ok(Trusted::Nothing);
+        return Ok(TrustOutcome::Nothing);
     };
     let _lock = if options.read_only {
         None
@@ -61,24 +61,26 @@ pub fn trust(location: &Path, options: &EditorOptions) -> Result<Trusted, Editor
     };
     let mut journal = Journal::new(JOURNAL, options.key.clone());
     let lines = match journal.news(&folder)? {
-        News::More(read) | News::Anew(read) => read.lines,
+        JournalUpdate::More(read) | JournalUpdate::Anew(read) => read.lines,
     };
     if lines.is_empty() {
-        return Ok(Trusted::Nothing);
+        return Ok(TrustOutcome::Nothing);
     }
-    let foreign = lines.iter().filter(|line| line.origin == Origin::Foreign);
+    let foreign = lines
+        .iter()
+        .filter(|line| line.origin == LineOrigin::Foreign);
     let foreign = described(foreign.map(|line| &line.record));
     if foreign.lines == 0 {
-        return Ok(Trusted::Already);
+        return Ok(TrustOutcome::Already);
     }
     if !options.read_only {
         let header = journal.header().cloned().unwrap_or_default();
         let records = lines.into_iter().map(|line| line.record);
         let records = records.filter(|record| !matches!(record, Record::Header(_)));
-        let records = records.map(|record| (Origin::Own, record)).collect();
+        let records = records.map(|record| (LineOrigin::Own, record)).collect();
         journal.rewrite(&folder, header, records)?;
     }
-    Ok(Trusted::Now(foreign))
+    Ok(TrustOutcome::Now(foreign))
 }
 
 fn described<'a>(records: impl Iterator<Item = &'a Record>) -> ForeignHistory {

@@ -6,7 +6,7 @@ use sectile_markdown::{Source, aliases, name_key};
 
 use super::{
     reason,
-    world::{Astray, Side, Target, World},
+    world::{LinkFailure, LinkSnapshot, Side, Target},
 };
 use crate::{NotePath, editor::EditorError, work};
 
@@ -18,7 +18,7 @@ pub(super) struct Aliases(HashMap<String, BTreeSet<String>>);
 const USUAL_FRONT_MATTER: u64 = 8 << 10;
 
 impl Aliases {
-    pub(super) fn read(world: &World<'_>) -> Result<Self, EditorError> {
+    pub(super) fn read(world: &LinkSnapshot<'_>) -> Result<Self, EditorError> {
         let mut found = Self::default();
         let documents = world.documents()?;
         let others = documents
@@ -55,7 +55,7 @@ pub(super) fn of(bytes: &[u8]) -> Vec<String> {
 }
 
 /// The start of a document, with all of its front matter.
-fn front_matter_of(world: &World<'_>, path: &NotePath) -> Option<Vec<u8>> {
+fn front_matter_of(world: &LinkSnapshot<'_>, path: &NotePath) -> Option<Vec<u8>> {
     let start = world
         .folder
         .root
@@ -69,9 +69,9 @@ fn front_matter_of(world: &World<'_>, path: &NotePath) -> Option<Vec<u8>> {
     Some(start)
 }
 
-impl World<'_> {
+impl LinkSnapshot<'_> {
     /// The document with the alias `name`.
-    pub(super) fn by_alias(&self, side: Side, name: &str) -> Result<Target, Astray> {
+    pub(super) fn by_alias(&self, side: Side, name: &str) -> Result<Target, LinkFailure> {
         let key = name_key(name);
         let drafts = self.drafts.iter().enumerate();
         let mut found: Vec<Target> = drafts
@@ -84,12 +84,12 @@ impl World<'_> {
                 found.extend(paths.map(|path| Target::Other(path.clone())));
             }
             // Reported by `trouble`.
-            Err(_) => return Err(Astray::Unseen),
+            Err(_) => return Err(LinkFailure::Unseen),
         }
         match found.as_slice() {
             [only] => Ok(only.clone()),
-            [] => Err(Astray::Because(reason::NO_DOCUMENT)),
-            _ => Err(Astray::Because(reason::SEVERAL_ALIASES)),
+            [] => Err(LinkFailure::Because(reason::NO_DOCUMENT)),
+            _ => Err(LinkFailure::Because(reason::SEVERAL_ALIASES)),
         }
     }
 }

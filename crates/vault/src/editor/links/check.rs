@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use sectile_markdown::{Anchors, LineIndex, Link, LinkForm, Resolution, Source, links};
+use sectile_markdown::{Anchors, FragmentResolution, LineIndex, Link, LinkForm, Source, links};
 
 use super::{
     BrokenLink, reason,
     scan::{LINKS_PER_LOOK, may_have_links},
-    world::{Astray, Side, Target, World},
+    world::{LinkFailure, LinkSnapshot, Side, Target},
 };
 use crate::{
     NotePath,
-    editor::{EditorError, Watch, folder::DocumentFolder, is_markdown},
+    editor::{CallHooks, EditorError, folder::DocumentFolder, is_markdown},
 };
 
 /// What a check of links found.
@@ -30,23 +30,23 @@ pub struct LinkCheck {
 const MOST_NAMED: usize = 1000;
 
 /// Links to headings of one document that is still to be read.
-type Waiting = Vec<(LinkForm, String, BrokenLink)>;
+type PendingLinks = Vec<(LinkForm, String, BrokenLink)>;
 
 struct Check<'c, 'w> {
-    world: &'c World<'w>,
+    world: &'c LinkSnapshot<'w>,
     links: usize,
     broken: Vec<BrokenLink>,
-    waiting: BTreeMap<String, Waiting>,
+    waiting: BTreeMap<String, PendingLinks>,
 }
 
 /// Looks for links that lead nowhere, in the document at `path` or in all.
 pub(crate) fn check(
     folder: &DocumentFolder,
     path: Option<&NotePath>,
-    watch: Watch<'_>,
+    watch: CallHooks<'_>,
 ) -> Result<LinkCheck, EditorError> {
     let drafts = BTreeMap::new();
-    let world = World::new(folder, &drafts, watch.stop);
+    let world = LinkSnapshot::new(folder, &drafts, watch.stop);
     let mut check = Check {
         world: &world,
         links: 0,
@@ -107,7 +107,7 @@ impl Check<'_, '_> {
         &mut self,
         path: &NotePath,
         bytes: &[u8],
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<(), EditorError> {
         if !may_have_links(bytes) {
             return Ok(());
@@ -115,7 +115,7 @@ impl Check<'_, '_> {
         let found = links(&Source::new(bytes));
         self.links += found.len();
         let own = Target::Other(path.as_str().to_owned());
-        let mut here = Waiting::new();
+        let mut here = PendingLinks::new();
         let mut lines = None;
         for (number, link) in found.iter().enumerate() {
             if number % LINKS_PER_LOOK == 0 {
@@ -126,8 +126,8 @@ impl Check<'_, '_> {
                 BrokenLink::new(path.as_str(), bytes, link, lines, reason)
             };
             match self.world.document(Side::After, path.as_str(), &own, link) {
-                Err(Astray::Because(reason)) => self.broken.push(report(reason)),
-                Err(Astray::Unseen) | Ok(Target::Drafted(_)) => {}
+                Err(LinkFailure::Because(reason)) => self.broken.push(report(reason)),
+                Err(LinkFailure::Unseen) | Ok(Target::Drafted(_)) => {}
                 Ok(Target::Other(_)) if link.fragment_text().is_empty() => {}
                 Ok(Target::Other(target)) => {
                     let one = waiting(link, report(reason::NO_HEADING));
@@ -148,12 +148,12 @@ impl Check<'_, '_> {
     }
 
     /// Looks up headings in the document `bytes`.
-    fn headings(&mut self, bytes: &[u8], waiting: Waiting) {
+    fn headings(&mut self, bytes: &[u8], waiting: PendingLinks) {
         let anchors = Anchors::new(&Source::new(bytes));
         for (form, fragment, link) in waiting {
             let reason = match anchors.resolve(form, &fragment) {
-                Resolution::Missing => reason::NO_HEADING,
-                Resolution::MissingBlock => reason::NO_BLOCK,
+                FragmentResolution::Missing => reason::NO_HEADING,
+                FragmentResolution::MissingBlock => reason::NO_BLOCK,
                 _ => continue,
             };
             self.broken.push(BrokenLink { reason, ..link });

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use sectile_markdown::{Anchors, Document, Section};
 
-use super::world::{Place, Side, Target, World};
+use super::world::{LinkDestination, LinkSnapshot, Side, Target};
 use crate::editor::draft::Draft;
 
 /// A heading of a drafted document: the index of the draft, and its own.
@@ -28,7 +28,7 @@ struct Headings<'d> {
 }
 
 impl Lineage {
-    pub(super) fn new(world: &World<'_>) -> Self {
+    pub(super) fn new(world: &LinkSnapshot<'_>) -> Self {
         let drafts: Vec<&Draft> = world.drafts.iter().map(|drafted| drafted.draft).collect();
         let now: Vec<Option<Headings<'_>>> = drafts
             .iter()
@@ -73,18 +73,26 @@ impl Lineage {
     }
 
     /// Where what was at `place` is now, or `None` when it is gone.
-    pub(super) fn now(&self, world: &World<'_>, place: &Place) -> Option<Place> {
+    pub(super) fn now(
+        &self,
+        world: &LinkSnapshot<'_>,
+        place: &LinkDestination,
+    ) -> Option<LinkDestination> {
         let Target::Drafted(index) = place.document else {
             return Some(place.clone());
         };
         match place.heading {
-            None => world.drafts[index].draft.bytes.as_ref().map(|_| Place {
-                document: Target::Drafted(index),
-                heading: None,
-            }),
+            None => world.drafts[index]
+                .draft
+                .bytes
+                .as_ref()
+                .map(|_| LinkDestination {
+                    document: Target::Drafted(index),
+                    heading: None,
+                }),
             Some(heading) => {
                 let (document, heading) = self.of.get(index)?.get(heading).copied().flatten()?;
-                Some(Place {
+                Some(LinkDestination {
                     document: Target::Drafted(document),
                     heading: Some(heading),
                 })
@@ -104,7 +112,7 @@ impl Lineage {
     }
 
     /// Whether a link that names the document of the draft `index`, or a heading in it, may lead elsewhere than it did.
-    pub(super) fn changed_names(&self, world: &World<'_>, index: usize) -> bool {
+    pub(super) fn changed_names(&self, world: &LinkSnapshot<'_>, index: usize) -> bool {
         let draft = world.drafts[index].draft;
         let (Some(base), Some(bytes), None) = (&draft.base, &draft.bytes, &draft.moved_to) else {
             return true;

@@ -7,53 +7,53 @@ use std::{
 };
 
 use sectile_markdown::{
-    Anchors, Change, Changes, Digest, Document, Enclosure, Extent, LineIndex, Link, Repair,
-    Resolution, Source, Span, block_key, edit::content_span, front_matter_keeps_its_shape, links,
+    Anchors, Change, Changes, Digest, Document, Enclosure, Extent, FragmentResolution, LineIndex,
+    Link, Repair, Source, Span, block_key, edit::content_span, front_matter_keeps_its_shape, links,
     links_near, repair_fragment, repair_path,
 };
 
 use super::{
-    Broken, BrokenLink, Permits,
+    BrokenLink, BrokenLinks, Permits,
     lineage::{Lineage, may_have_attribute},
     reason,
-    world::{Astray, Others, Place, Side, Target, World},
+    world::{HeadingSource, LinkDestination, LinkFailure, LinkSnapshot, Side, Target},
 };
 use crate::{
     NotePath,
-    editor::{EditorError, Watch, draft::Draft, read::section::lines},
+    editor::{CallHooks, EditorError, draft::Draft, read::section::lines},
     work,
 };
 
 /// What a scan found.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct ScanResult {
     /// By the path that the document has now.
-    pub(crate) fixes: BTreeMap<String, Fixes>,
-    pub(crate) broken: Broken,
+    pub(crate) fixes: BTreeMap<String, DocumentFixes>,
+    pub(crate) broken: BrokenLinks,
 }
 
 /// What one document needs.
-pub(crate) struct Fixes {
+pub(crate) struct DocumentFixes {
     pub(crate) path: NotePath,
     /// Of the bytes that were looked at.
     pub(crate) digest: Digest,
-    pub(crate) fixes: Vec<Fix>,
+    pub(crate) fixes: Vec<LinkFix>,
 }
 
 /// New spellings in one link.
-pub(crate) struct Fix {
+pub(crate) struct LinkFix {
     pub(crate) at: usize,
     pub(crate) changes: Vec<Change>,
     /// What to report when they cannot be made.
     pub(crate) otherwise: BrokenLink,
-    expected: Place,
+    expected: LinkDestination,
     /// Which of the document's links it is.
     number: usize,
     pub(crate) in_front_matter: bool,
 }
 
 pub(super) struct Scan<'s, 't> {
-    pub(super) world: &'s World<'t>,
+    pub(super) world: &'s LinkSnapshot<'t>,
     pub(super) lineage: &'s Lineage,
     pub(super) permits: &'s Permits,
     /// The sections before, by id: the draft, and the position.
@@ -79,7 +79,7 @@ struct Page<'a> {
 type MovedText = Option<(usize, bool)>;
 
 /// Where a link comes from.
-struct Origin {
+struct LinkOrigin {
     /// The document that it stood in, or that the text it replaces did: its path then, and itself.
     document: Option<(String, Target)>,
     /// Whether somebody just wrote it.
@@ -92,7 +92,7 @@ struct Origin {
 enum Verdict {
     Fine,
     Broken(&'static str),
-    Fix(Vec<Change>, Place, &'static str),
+    Fix(Vec<Change>, LinkDestination, &'static str),
 }
 
 /// Documents are counted aloud in steps of this many.
@@ -101,7 +101,11 @@ const PROGRESS_STEP: usize = 64;
 pub(super) const LINKS_PER_LOOK: usize = 64;
 
 impl<'s, 't> Scan<'s, 't> {
-    pub(super) fn new(world: &'s World<'t>, lineage: &'s Lineage, permits: &'s Permits) -> Self {
+    pub(super) fn new(
+        world: &'s LinkSnapshot<'t>,
+        lineage: &'s Lineage,
+        permits: &'s Permits,
+    ) -> Self {
         let mut sections = HashMap::new();
         for (index, drafted) in world.drafts.iter().enumerate() {
             let ids = drafted.draft.base.as_ref().map(|base| base.ids());
@@ -122,8 +126,8 @@ impl<'s, 't> Scan<'s, 't> {
     pub(super) fn everywhere(
         &self,
         concerned: &[usize],
-        watch: Watch<'_>,
-    ) -> Result<Found, EditorError> {
+        watch: CallHooks<'_>,
+    ) -> Result<ScanResult, EditorError> {
         let documents = self.world.documents()?;
         let drafts = self.world.drafts.iter().enumerate();
         let drafts = drafts.filter(|(_, drafted)| drafted.draft.bytes.is_some());
@@ -138,7 +142,7 @@ impl<'s, 't> Scan<'s, 't> {
         }));
         let total = all.len();
         let needles = self.world.needles(concerned);
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         let mut unread = self.world.unread_folders();
         for left in self.world.links_left() {
             found.broken.push(left);
@@ -172,8 +176,8 @@ impl<'s, 't> Scan<'s, 't> {
     }
 
     /// Looks at links that somebody just wrote.
-    pub(super) fn new_links(&self, watch: Watch<'_>) -> Result<Found, EditorError> {
-        let mut found = Found::default();
+    pub(super) fn new_links(&self, watch: CallHooks<'_>) -> Result<ScanResult, EditorError> {
+        let mut found = ScanResult::default();
         for (index, drafted) in self.world.drafts.iter().enumerate() {
             let draft = drafted.draft;
             if draft.bytes.is_none() {
@@ -192,8 +196,8 @@ impl<'s, 't> Scan<'s, 't> {
         page: &Page<'_>,
         from: &NotePath,
         all: bool,
-        watch: Watch<'_>,
-        found: &mut Found,
+        watch: CallHooks<'_>,
+        found: &mut ScanResult,
     ) -> Result<(), EditorError> {
         if !may_have_links(page.bytes) {
             return Ok(());
@@ -218,7 +222,7 @@ impl<'s, 't> Scan<'s, 't> {
                 Verdict::Fix(_, _, reason) if !source.is_valid_utf8() => {
                     found.broken.push(report(reason));
                 }
-                Verdict::Fix(changes, expected, reason) => fixes.push(Fix {
+                Verdict::Fix(changes, expected, reason) => fixes.push(LinkFix {
                     at: link.span.start,
                     changes,
                     otherwise: report(reason),
@@ -236,7 +240,7 @@ impl<'s, 't> Scan<'s, 't> {
         if !fixes.is_empty() {
             found.fixes.insert(
                 from.as_str().to_owned(),
-                Fixes {
+                DocumentFixes {
                     path: from.clone(),
                     digest: Digest::of(page.bytes),
                     fixes,
@@ -250,15 +254,15 @@ impl<'s, 't> Scan<'s, 't> {
     fn proven(
         &self,
         page: &Page<'_>,
-        fixes: Vec<Fix>,
-        watch: Watch<'_>,
-        found: &mut Found,
-    ) -> Result<Vec<Fix>, EditorError> {
+        fixes: Vec<LinkFix>,
+        watch: CallHooks<'_>,
+        found: &mut ScanResult,
+    ) -> Result<Vec<LinkFix>, EditorError> {
         let changes = fixes.iter().flat_map(|fix| fix.changes.iter().cloned());
         let after = Changes::new(changes).and_then(|changes| changes.apply(page.bytes));
         let after = after.unwrap_or_default();
         let now = links(&Source::new(&after));
-        let leads = |fix: &Fix| {
+        let leads = |fix: &LinkFix| {
             let link = now.get(fix.number)?;
             let document = self
                 .world
@@ -266,7 +270,7 @@ impl<'s, 't> Scan<'s, 't> {
                 .ok()?;
             let place = self
                 .world
-                .place(Side::After, document, link, Others::Trusted)
+                .place(Side::After, document, link, HeadingSource::Trusted)
                 .ok()?;
             Some(is_there(&place, &fix.expected))
         };
@@ -289,23 +293,23 @@ impl<'s, 't> Scan<'s, 't> {
         let world = self.world;
         let origin = self.origin(page, link.span);
         let others = if origin.is_new {
-            Others::Read
+            HeadingSource::Read
         } else {
-            Others::Trusted
+            HeadingSource::Trusted
         };
         let document_now = world.document(Side::After, page.path, &page.own, link);
         let now = document_now
             .clone()
             .and_then(|document| world.place(Side::After, document, link, others));
         let problem = match (&now, origin.is_new) {
-            (Err(Astray::Unseen), _) | (Ok(_), true) => return Verdict::Fine,
-            (Err(Astray::Because(reason)), _) => Some(*reason),
+            (Err(LinkFailure::Unseen), _) | (Ok(_), true) => return Verdict::Fine,
+            (Err(LinkFailure::Because(reason)), _) => Some(*reason),
             (Ok(_), false) => None,
         };
         let before = origin.document.as_ref().and_then(|(from, own)| {
             let document = world.document(Side::Before, from, own, link).ok()?;
             world
-                .place(Side::Before, document, link, Others::Trusted)
+                .place(Side::Before, document, link, HeadingSource::Trusted)
                 .ok()
         });
         let Some(before) = before else {
@@ -338,7 +342,7 @@ impl<'s, 't> Scan<'s, 't> {
     }
 
     /// Where the block that `link` named is now, if a section took it from its document into one other.
-    fn moved_block(&self, before: &Place, link: &Link) -> Option<Place> {
+    fn moved_block(&self, before: &LinkDestination, link: &Link) -> Option<LinkDestination> {
         let key = block_key(link.fragment_text())?;
         let Target::Drafted(index) = before.document else {
             return None;
@@ -352,7 +356,7 @@ impl<'s, 't> Scan<'s, 't> {
             return None;
         }
         let taken_by = self.new_blocks().get(&key).copied().flatten()?;
-        Some(Place {
+        Some(LinkDestination {
             document: Target::Drafted(taken_by),
             heading: None,
         })
@@ -382,9 +386,9 @@ impl<'s, 't> Scan<'s, 't> {
         &self,
         page: &Page<'_>,
         link: &Link,
-        origin: &Origin,
-        before: &Place,
-        expected: &Place,
+        origin: &LinkOrigin,
+        before: &LinkDestination,
+        expected: &LinkDestination,
         same_document: bool,
     ) -> Option<Vec<Change>> {
         let moved_over = before.document != expected.document;
@@ -413,7 +417,8 @@ impl<'s, 't> Scan<'s, 't> {
                 self.world.anchors(Side::After, *to)?,
             );
             let leads_there = |anchors: &Anchors| {
-                anchors.resolve(link.form, link.fragment_text()) == Resolution::Heading(heading)
+                anchors.resolve(link.form, link.fragment_text())
+                    == FragmentResolution::Heading(heading)
             };
             if !leads_there(is) {
                 if !(moved_over || self.may_follow_heading(*from, before.heading)) {
@@ -430,7 +435,7 @@ impl<'s, 't> Scan<'s, 't> {
     }
 
     /// Whether a link on `page` may be made to follow the document that it named.
-    fn may_follow_path(&self, page: &Page<'_>, expected: &Place) -> bool {
+    fn may_follow_path(&self, page: &Page<'_>, expected: &LinkDestination) -> bool {
         let stays = |document: &Target| match document {
             Target::Drafted(index) => {
                 let path = self.world.drafts[*index].draft.path.as_str();
@@ -456,7 +461,7 @@ impl<'s, 't> Scan<'s, 't> {
     }
 
     /// Where the link at `span` comes from.
-    fn origin(&self, page: &Page<'_>, span: Span) -> Origin {
+    fn origin(&self, page: &Page<'_>, span: Span) -> LinkOrigin {
         let stood_in = |target: &Target| match target {
             Target::Other(path) => Some((path.clone(), target.clone())),
             Target::Drafted(index) => {
@@ -465,7 +470,7 @@ impl<'s, 't> Scan<'s, 't> {
                 existed.then(|| (draft.path.as_str().to_owned(), target.clone()))
             }
         };
-        let own = Origin {
+        let own = LinkOrigin {
             document: stood_in(&page.own),
             is_new: page.is_changed(span),
             came_along: false,
@@ -478,7 +483,7 @@ impl<'s, 't> Scan<'s, 't> {
             return own;
         };
         let target = Target::Drafted(from);
-        Origin {
+        LinkOrigin {
             came_along: same && target != page.own,
             document: stood_in(&target),
             is_new: !same,
@@ -586,14 +591,14 @@ impl<'a> Page<'a> {
 }
 
 /// Whether `place` is where a link that is expected at `expected` should lead.
-fn is_there(place: &Place, expected: &Place) -> bool {
+fn is_there(place: &LinkDestination, expected: &LinkDestination) -> bool {
     place.document == expected.document
         && (expected.heading.is_none() || place.heading == expected.heading)
 }
 
 /// The fixes without those of front matter, when these would make something else of it. They are reported instead.
-fn keep_front_matter(page: &Page<'_>, fixes: Vec<Fix>, found: &mut Found) -> Vec<Fix> {
-    let (above, mut kept): (Vec<Fix>, Vec<Fix>) =
+fn keep_front_matter(page: &Page<'_>, fixes: Vec<LinkFix>, found: &mut ScanResult) -> Vec<LinkFix> {
+    let (above, mut kept): (Vec<LinkFix>, Vec<LinkFix>) =
         fixes.into_iter().partition(|fix| fix.in_front_matter);
     if above.is_empty() {
         return kept;

@@ -7,7 +7,9 @@ use std::{
     rc::Rc,
 };
 
-use sectile_markdown::{Anchors, Link, PathResolution, Resolution, Source, name_key, resolve_path};
+use sectile_markdown::{
+    Anchors, FragmentResolution, Link, PathResolution, Source, name_key, resolve_path,
+};
 
 use super::{
     BrokenLink,
@@ -17,8 +19,8 @@ use super::{
 use crate::{
     NotePath,
     editor::{EditorError, draft::Draft, folder::DocumentFolder, is_markdown},
-    fs::Thing,
-    walk::{Files, PassedOver},
+    fs::PathEntry,
+    walk::{ExclusionReason, Files},
     work,
 };
 
@@ -40,7 +42,7 @@ pub(super) enum Target {
 
 /// Where a link leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LinkDestination {
     pub(super) document: Target,
     /// The heading, by its index; `None` for the document as a whole, or for a place in it that is no heading.
     pub(super) heading: Option<usize>,
@@ -48,7 +50,7 @@ pub(super) struct Place {
 
 /// Why a link leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Astray {
+pub(super) enum LinkFailure {
     /// For this reason.
     Because(&'static str),
     /// It leads to what is not looked at.
@@ -57,7 +59,7 @@ pub(super) enum Astray {
 
 /// What to know of headings in documents without a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Others {
+pub(super) enum HeadingSource {
     /// They are as they were, so that a link into them needs no look.
     Trusted,
     Read,
@@ -69,7 +71,7 @@ const MOST_NEEDLES: usize = 8;
 const LONGEST_PATH: usize = 1 << 12;
 
 /// A draft with the headings of its document.
-pub(super) struct Drafted<'t> {
+pub(super) struct DraftAnchors<'t> {
     pub(super) draft: &'t Draft,
     before: OnceCell<Anchors>,
     after: OnceCell<Anchors>,
@@ -78,34 +80,34 @@ pub(super) struct Drafted<'t> {
     aliases: [OnceCell<Vec<String>>; 2],
 }
 
-pub(super) struct World<'t> {
+pub(super) struct LinkSnapshot<'t> {
     pub(super) folder: &'t DocumentFolder,
     pub(super) stop: &'t dyn Fn() -> bool,
-    pub(super) drafts: Vec<Drafted<'t>>,
+    pub(super) drafts: Vec<DraftAnchors<'t>>,
     before: HashMap<&'t str, usize>,
     after: HashMap<&'t str, usize>,
     /// The drafts by the names of their documents, before and after.
     named: [HashMap<String, Vec<usize>>; 2],
-    names: OnceCell<Result<Names, EditorError>>,
+    names: OnceCell<Result<FileNames, EditorError>>,
     aliases: OnceCell<Result<Aliases, EditorError>>,
     /// What is on disk, as far as it was asked for.
-    things: RefCell<HashMap<String, Option<Thing>>>,
+    things: RefCell<HashMap<String, Option<PathEntry>>>,
     /// What links of the folder that is looked at name, on both sides: a link that stands there a thousand times is
     /// followed once.
-    followed: [RefCell<Followed>; 2],
+    followed: [RefCell<FolderTargets>; 2],
     anchors: RefCell<HashMap<String, Option<Rc<Anchors>>>>,
 }
 
 /// The documents that links of one folder name, by how they name them.
 #[derive(Default)]
-struct Followed {
+struct FolderTargets {
     folder: String,
     /// By path, and whether it stands in a wiki link.
-    targets: HashMap<(bool, String), Result<Target, Astray>>,
+    targets: HashMap<(bool, String), Result<Target, LinkFailure>>,
 }
 
 /// The files of the folder, by name.
-struct Names {
+struct FileNames {
     files: Files,
     paths: HashSet<String>,
     /// Folders that were read, by [`name_key`]: a disk that takes two cases for the same must be asked itself.
@@ -116,13 +118,13 @@ struct Names {
     by_name: HashMap<String, Vec<String>>,
 }
 
-impl<'t> World<'t> {
+impl<'t> LinkSnapshot<'t> {
     pub(super) fn new(
         folder: &'t DocumentFolder,
         drafts: &'t BTreeMap<String, Draft>,
         stop: &'t dyn Fn() -> bool,
     ) -> Self {
-        let drafts: Vec<Drafted<'t>> = drafts.values().map(Drafted::new).collect();
+        let drafts: Vec<DraftAnchors<'t>> = drafts.values().map(DraftAnchors::new).collect();
         let all = || drafts.iter().map(|drafted| drafted.draft).enumerate();
         let by_path = |side: Side| {
             all()
@@ -224,7 +226,7 @@ impl<'t> World<'t> {
             if (self.stop)() {
                 break;
             }
-            let Some(Thing::File(real)) = self.thing(link) else {
+            let Some(PathEntry::File(real)) = self.thing(link) else {
                 continue;
             };
             let draft = self.before.get(real.as_str());
@@ -252,20 +254,20 @@ impl<'t> World<'t> {
         self.aliases.get_or_init(|| Aliases::read(self)).as_ref()
     }
 
-    fn names(&self) -> Result<&Names, &EditorError> {
+    fn names(&self) -> Result<&FileNames, &EditorError> {
         self.names
-            .get_or_init(|| Ok(Names::new(self.folder.files(self.stop)?)))
+            .get_or_init(|| Ok(FileNames::new(self.folder.files(self.stop)?)))
             .as_ref()
     }
 
     /// What is at `path` on disk.
-    fn thing(&self, path: &str) -> Option<Thing> {
+    fn thing(&self, path: &str) -> Option<PathEntry> {
         if path.len() > LONGEST_PATH {
             return None;
         }
         if let Some(Ok(names)) = self.names.get() {
             if names.paths.contains(path) {
-                return NotePath::parse_vault(path).ok().map(Thing::File);
+                return NotePath::parse_vault(path).ok().map(PathEntry::File);
             }
             if names.is_absent(path) {
                 return None;
@@ -299,7 +301,7 @@ impl<'t> World<'t> {
         {
             return Some(Target::Drafted(*index));
         }
-        let Some(Thing::File(real)) = self.thing(path) else {
+        let Some(PathEntry::File(real)) = self.thing(path) else {
             return None;
         };
         match (self.before.get(real.as_str()), side) {
@@ -316,8 +318,8 @@ impl<'t> World<'t> {
 
     fn folder(&self, path: &str) -> Option<Target> {
         match self.thing(path)? {
-            Thing::Folder(real) => Some(Target::Other(real.as_str().to_owned())),
-            Thing::File(_) => None,
+            PathEntry::Folder(real) => Some(Target::Other(real.as_str().to_owned())),
+            PathEntry::File(_) => None,
         }
     }
 
@@ -350,7 +352,7 @@ impl<'t> World<'t> {
         from: &str,
         own: &Target,
         link: &Link,
-    ) -> Result<Target, Astray> {
+    ) -> Result<Target, LinkFailure> {
         if link.path.text.is_empty() {
             return Ok(own.clone());
         }
@@ -359,7 +361,7 @@ impl<'t> World<'t> {
         {
             let mut followed = self.followed[side as usize].borrow_mut();
             if followed.folder != folder {
-                *followed = Followed {
+                *followed = FolderTargets {
                     folder: folder.to_owned(),
                     targets: HashMap::new(),
                 };
@@ -375,7 +377,13 @@ impl<'t> World<'t> {
         target
     }
 
-    fn follow(&self, side: Side, from: &str, own: &Target, link: &Link) -> Result<Target, Astray> {
+    fn follow(
+        &self,
+        side: Side,
+        from: &str,
+        own: &Target,
+        link: &Link,
+    ) -> Result<Target, LinkFailure> {
         let only = self.folder.only.as_ref().map(NotePath::as_str);
         let exists = |path: &str| match only {
             Some(only) => path == only,
@@ -389,23 +397,23 @@ impl<'t> World<'t> {
             PathResolution::SameDocument => Ok(own.clone()),
             PathResolution::Document(path) => {
                 let file = self.file(side, &path);
-                file.ok_or(Astray::Because(reason::NO_DOCUMENT))
+                file.ok_or(LinkFailure::Because(reason::NO_DOCUMENT))
             }
             // Whoever sees one document does not hear what else there is.
-            _ if only.is_some() => Err(Astray::Unseen),
+            _ if only.is_some() => Err(LinkFailure::Unseen),
             PathResolution::Missing if link.form.is_wiki() => self.by_alias(side, &link.path.text),
             PathResolution::Missing => self.folder_of(from, link),
-            PathResolution::Ambiguous(_) => Err(Astray::Because(reason::SEVERAL_DOCUMENTS)),
-            PathResolution::OutsideRoot => Err(Astray::Because(reason::OUTSIDE)),
+            PathResolution::Ambiguous(_) => Err(LinkFailure::Because(reason::SEVERAL_DOCUMENTS)),
+            PathResolution::OutsideRoot => Err(LinkFailure::Because(reason::OUTSIDE)),
         }
     }
 
     /// The folder that `link`, which names no file, may name.
-    fn folder_of(&self, from: &str, link: &Link) -> Result<Target, Astray> {
-        let missing = Err(Astray::Because(reason::NO_DOCUMENT));
+    fn folder_of(&self, from: &str, link: &Link) -> Result<Target, LinkFailure> {
+        let missing = Err(LinkFailure::Because(reason::NO_DOCUMENT));
         let path = link.path.text.trim_end_matches('/');
         if path.split('/').all(|part| matches!(part, "" | "." | "..")) {
-            return Err(Astray::Unseen);
+            return Err(LinkFailure::Unseen);
         }
         let mut named = link.clone();
         named.path.text = path.to_owned();
@@ -422,35 +430,39 @@ impl<'t> World<'t> {
         side: Side,
         document: Target,
         link: &Link,
-        others: Others,
-    ) -> Result<Place, Astray> {
+        others: HeadingSource,
+    ) -> Result<LinkDestination, LinkFailure> {
         let fragment = link.fragment_text();
         let resolution = match &document {
-            _ if fragment.is_empty() => Resolution::TopOfDocument,
+            _ if fragment.is_empty() => FragmentResolution::TopOfDocument,
             Target::Drafted(index) => self
                 .anchors(side, *index)
-                .map_or(Resolution::Missing, |anchors| {
+                .map_or(FragmentResolution::Missing, |anchors| {
                     anchors.resolve(link.form, fragment)
                 }),
-            Target::Other(_) if others == Others::Trusted => Resolution::TopOfDocument,
+            Target::Other(_) if others == HeadingSource::Trusted => {
+                FragmentResolution::TopOfDocument
+            }
             Target::Other(path) => self
                 .other_anchors(path)
-                .map_or(Resolution::TopOfDocument, |anchors| {
+                .map_or(FragmentResolution::TopOfDocument, |anchors| {
                     anchors.resolve(link.form, fragment)
                 }),
         };
         let heading = match resolution {
-            Resolution::Missing => return Err(Astray::Because(reason::NO_HEADING)),
-            Resolution::MissingBlock => return Err(Astray::Because(reason::NO_BLOCK)),
-            Resolution::Heading(index) => Some(index),
-            Resolution::TopOfDocument | Resolution::Block | Resolution::Html => None,
+            FragmentResolution::Missing => return Err(LinkFailure::Because(reason::NO_HEADING)),
+            FragmentResolution::MissingBlock => return Err(LinkFailure::Because(reason::NO_BLOCK)),
+            FragmentResolution::Heading(index) => Some(index),
+            FragmentResolution::TopOfDocument
+            | FragmentResolution::Block
+            | FragmentResolution::Html => None,
         };
-        Ok(Place { document, heading })
+        Ok(LinkDestination { document, heading })
     }
 
     /// The headings of a draft's document.
     pub(super) fn anchors(&self, side: Side, index: usize) -> Option<&Anchors> {
-        let Drafted {
+        let DraftAnchors {
             draft,
             before,
             after,
@@ -487,8 +499,8 @@ impl<'t> World<'t> {
 }
 
 /// Whether a walk passed over a folder that is there and cannot be read.
-fn is_unreadable(why: PassedOver) -> bool {
-    matches!(why, PassedOver::Unreadable(kind) if kind != std::io::ErrorKind::NotFound)
+fn is_unreadable(why: ExclusionReason) -> bool {
+    matches!(why, ExclusionReason::Unreadable(kind) if kind != std::io::ErrorKind::NotFound)
 }
 
 impl Side {
@@ -501,7 +513,7 @@ impl Side {
     }
 }
 
-impl<'t> Drafted<'t> {
+impl<'t> DraftAnchors<'t> {
     fn new(draft: &'t Draft) -> Self {
         Self {
             draft,
@@ -535,7 +547,7 @@ impl<'t> Drafted<'t> {
     }
 }
 
-impl Names {
+impl FileNames {
     fn new(files: Files) -> Self {
         let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
         let mut paths = HashSet::new();

@@ -11,11 +11,11 @@ use sectile_markdown::{
 use super::{
     DocumentReader,
     past::before,
-    view::{GivenIds, New},
+    view::{AssignedIds, NewDocument},
 };
 use crate::{
     editor::EditorError,
-    journal::{Adopt, Bytes, Entry, Kind, Mark, Prints, Record, Splice, Step, written},
+    journal::{Adoption, Bytes, Entry, EntryKind, Mark, Prints, Record, Splice, Step, written},
     ledger::DocumentState,
 };
 
@@ -45,7 +45,7 @@ impl DocumentReader {
             let is_foreign = {
                 let state = self.store.state();
                 let card = state.ledger.entry(*number);
-                card.is_some_and(|card| card.kind == Kind::Foreign)
+                card.is_some_and(|card| card.kind == EntryKind::Foreign)
             };
             let Some(step) = is_foreign.then(|| self.store.step(*number, known.id)) else {
                 break;
@@ -74,8 +74,8 @@ impl DocumentReader {
     pub(super) fn enter_foreign_edit(
         &self,
         known: &DocumentState,
-        new: &New<'_>,
-    ) -> Result<GivenIds, EditorError> {
+        new: &NewDocument<'_>,
+    ) -> Result<AssignedIds, EditorError> {
         let old_text = self.text_of(known);
         let old_prints = match &old_text {
             Some(text) => align::fingerprints(text, &Source::new(text).parse()),
@@ -146,7 +146,7 @@ impl DocumentReader {
                 operation: "external_edit".to_owned(),
                 reason: None,
                 request: None,
-                kind: Kind::Foreign,
+                kind: EntryKind::Foreign,
                 steps: vec![step],
             };
             records.push(Record::Done(Box::new(entry)));
@@ -164,12 +164,12 @@ pub(crate) fn needs_snapshot(known: &DocumentState, text: &[u8]) -> bool {
 }
 
 /// What takes a document into the journal. Its text comes with the entry that follows.
-pub(crate) fn adopted(document: u64, known: &DocumentState) -> Adopt {
+pub(crate) fn adopted(document: u64, known: &DocumentState) -> Adoption {
     let sections = known.ids.iter().map(|id| Mark {
         id: id.clone(),
         ..Mark::default()
     });
-    Adopt {
+    Adoption {
         document,
         path: known.path.clone().unwrap_or_default(),
         hash: known.hash.clone().unwrap_or_default(),

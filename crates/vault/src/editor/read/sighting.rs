@@ -12,7 +12,7 @@ use sectile_markdown::{
 
 use super::{
     DocumentReader, View,
-    view::{GivenIds, New},
+    view::{AssignedIds, NewDocument},
 };
 use crate::{
     NotePath, ReadError,
@@ -24,7 +24,7 @@ use crate::{
 
 impl DocumentReader {
     /// Ids for a document that was never seen, or that was at another path.
-    pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+    pub(super) fn sight_first(&self, new: &NewDocument<'_>) -> Result<AssignedIds, EditorError> {
         let hash = new.hash.to_string();
         let is_gone = |path: &str| {
             NotePath::parse_vault(path).is_ok_and(|path| {
@@ -63,8 +63,8 @@ impl DocumentReader {
     pub(super) fn sight_again(
         &self,
         sighting: Sighting,
-        new: &New<'_>,
-    ) -> Result<GivenIds, EditorError> {
+        new: &NewDocument<'_>,
+    ) -> Result<AssignedIds, EditorError> {
         let was_emptied = sighting.was_emptied;
         let known = DocumentState {
             path: Some(sighting.path),
@@ -106,10 +106,10 @@ impl DocumentReader {
     /// Writes down the ids of a document: those that its sections have, and new ones for the others.
     fn sight(
         &self,
-        new: &New<'_>,
+        new: &NewDocument<'_>,
         ids: Vec<Option<String>>,
         moved_from: Option<String>,
-    ) -> Result<GivenIds, EditorError> {
+    ) -> Result<AssignedIds, EditorError> {
         let ids = {
             let state = self.store.state();
             state.completed_ids(ids.into_iter().zip(new.headings()))?
@@ -123,11 +123,11 @@ impl DocumentReader {
             was_emptied: false,
         };
         let sighted_at = self.store.write_sighting(sighting, moved_from)?;
-        Ok(GivenIds { ids, sighted_at })
+        Ok(AssignedIds { ids, sighted_at })
     }
 
     /// Ids for a document with so many sections that they are not written down.
-    pub(super) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+    pub(super) fn carry_ids(&self, new: &NewDocument<'_>) -> Result<AssignedIds, EditorError> {
         let mut state = self.store.state();
         let seen = state.unrecorded.take(new.path.as_str());
         let seen = seen.filter(|seen| !seen.is_derived);

@@ -207,7 +207,7 @@ impl Cache {
 }
 
 /// A document as it was just read.
-pub(crate) struct New<'a> {
+pub(crate) struct NewDocument<'a> {
     pub(crate) path: &'a NotePath,
     pub(crate) bytes: &'a [u8],
     pub(crate) hash: Digest,
@@ -215,7 +215,7 @@ pub(crate) struct New<'a> {
     pub(crate) prints: &'a [Fingerprint],
 }
 
-impl New<'_> {
+impl NewDocument<'_> {
     /// The headings of its sections, in order.
     pub(crate) fn headings(&self) -> impl Iterator<Item = &str> {
         let sections = self.document.top_level();
@@ -224,12 +224,12 @@ impl New<'_> {
 }
 
 /// The ids that the sections of a document have, and where they stand when that is the file of ids.
-pub(super) struct GivenIds {
+pub(super) struct AssignedIds {
     pub(crate) ids: Vec<String>,
     pub(super) sighted_at: Option<u64>,
 }
 
-impl From<Vec<String>> for GivenIds {
+impl From<Vec<String>> for AssignedIds {
     fn from(ids: Vec<String>) -> Self {
         Self {
             ids,

@@ -1,20 +1,20 @@
 //! Files put in place of others, and back again.
 
-use crate::fs::{Located, PrivateFolder, StepName, Swap};
+use crate::fs::{LocatedNote, PrivateFolder, StepName, SwapOutcome};
 
 /// Where a document's file is before and after.
-pub(crate) struct Places {
-    pub(crate) from: Located,
-    pub(crate) to: Option<Located>,
+pub(crate) struct FileLocations {
+    pub(crate) from: LocatedNote,
+    pub(crate) to: Option<LocatedNote>,
 }
 
-impl Places {
+impl FileLocations {
     /// Where the file will be.
-    pub(crate) fn target(&self) -> &Located {
+    pub(crate) fn target(&self) -> &LocatedNote {
         self.to.as_ref().unwrap_or(&self.from)
     }
 
-    pub(crate) fn all(&self) -> Vec<&Located> {
+    pub(crate) fn all(&self) -> Vec<&LocatedNote> {
         std::iter::once(&self.from).chain(&self.to).collect()
     }
 }
@@ -24,23 +24,23 @@ pub(crate) fn put_in_place(
     folder: &PrivateFolder,
     name: &StepName,
     (old, new): (Option<&[u8]>, Option<&[u8]>),
-    place: &Places,
-) -> std::io::Result<Swap> {
+    place: &FileLocations,
+) -> std::io::Result<SwapOutcome> {
     match (new, &place.to, old) {
         (Some(new), None, old) => folder.swap_in(name, &place.from, old, new),
         (Some(new), Some(to), Some(old)) => {
             match folder.swap_in(name, to, None, new)? {
-                Swap::Done => {}
-                Swap::Changed => return Ok(Swap::Changed),
+                SwapOutcome::Done => {}
+                SwapOutcome::Changed => return Ok(SwapOutcome::Changed),
             }
             let taken = folder.take_out(name, &place.from, old)?;
-            if taken == Swap::Changed {
+            if taken == SwapOutcome::Changed {
                 folder.take_back(name, to, new)?;
             }
             Ok(taken)
         }
         (None, _, Some(old)) => folder.take_out(name, &place.from, old),
-        _ => Ok(Swap::Done),
+        _ => Ok(SwapOutcome::Done),
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn restore(
     folder: &PrivateFolder,
     name: &StepName,
     (old, new): (Option<&[u8]>, Option<&[u8]>),
-    place: &Places,
+    place: &FileLocations,
 ) -> std::io::Result<()> {
     match (new, &place.to, old) {
         (Some(new), None, Some(old)) => {

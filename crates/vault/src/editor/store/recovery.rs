@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use sectile_markdown::Digest;
 
-use super::{JOURNAL_LOCK, JournalStore, Places, put_in_place};
+use super::{FileLocations, JOURNAL_LOCK, JournalStore, put_in_place};
 use crate::{
     NotePath,
     editor::{EditorError, folder::recorded_path},
-    fs::{Located, PrivateFolder, Stages, StepName, Swap},
+    fs::{LocatedNote, PrivateFolder, ReplaceStages, StepName, SwapOutcome},
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
 
 /// Where a document stands in a change that was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum RecoveryStage {
     Before,
     /// A document that moves is at both places.
     Halfway,
@@ -75,7 +75,7 @@ impl JournalStore {
             }
             let marked = folder.marked_notes(&name);
             let beside = self.folder.locate_all(marked.iter());
-            let beside: Vec<&Located> = beside.iter().collect();
+            let beside: Vec<&LocatedNote> = beside.iter().collect();
             folder.settle(&name, &beside, now)?;
         }
         folder.sweep_displaced(Some(now)).map(|_| ())
@@ -118,15 +118,19 @@ impl JournalStore {
             .map(|at| self.standing(&folder, &entry, at))
             .collect::<Result<Vec<_>, _>>()?;
         let among =
-            |wanted: &[Standing]| standings.iter().all(|standing| wanted.contains(standing));
-        let record = if among(&[Standing::Before, Standing::OtherBefore]) {
+            |wanted: &[RecoveryStage]| standings.iter().all(|standing| wanted.contains(standing));
+        let record = if among(&[RecoveryStage::Before, RecoveryStage::OtherBefore]) {
             Record::Abort { entry: number }
-        } else if among(&[Standing::After, Standing::OtherAfter]) {
+        } else if among(&[RecoveryStage::After, RecoveryStage::OtherAfter]) {
             Record::Commit { entry: number }
         } else if !self.are_targets(&entry) {
             // Nothing is written to what is not a document. What is there is entered as the work of another program.
             Record::Abort { entry: number }
-        } else if among(&[Standing::Before, Standing::Halfway, Standing::After]) {
+        } else if among(&[
+            RecoveryStage::Before,
+            RecoveryStage::Halfway,
+            RecoveryStage::After,
+        ]) {
             self.roll(&entry, &standings, Direction::Forward)?;
             Record::Commit { entry: number }
         } else {
@@ -167,7 +171,7 @@ impl JournalStore {
     ) -> std::io::Result<()> {
         let paths = std::iter::once(&step.path).chain(&step.moved_to);
         let near = self.folder.locate_all(paths);
-        let near: Vec<&Located> = near.iter().collect();
+        let near: Vec<&LocatedNote> = near.iter().collect();
         let name = step_name(number, at, step);
         folder.settle(&name, &near, self.now()).map(|_| ())
     }
@@ -176,7 +180,10 @@ impl JournalStore {
     pub(crate) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
         (0..entry.steps.len()).all(|at| {
             let standing = self.standing(folder, entry, at);
-            !matches!(standing, Ok(Standing::Halfway | Standing::After) | Err(_))
+            !matches!(
+                standing,
+                Ok(RecoveryStage::Halfway | RecoveryStage::After) | Err(_)
+            )
         })
     }
 
@@ -185,7 +192,7 @@ impl JournalStore {
         folder: &PrivateFolder,
         entry: &Entry,
         at: usize,
-    ) -> Result<Standing, EditorError> {
+    ) -> Result<RecoveryStage, EditorError> {
         let step = &entry.steps[at];
         let hash_at = |path: &str| -> Result<Option<String>, EditorError> {
             let bytes = self.folder.read_any(&recorded_path(path)?)?;
@@ -196,16 +203,16 @@ impl JournalStore {
         let there = step.moved_to.as_deref().map(hash_at).transpose()?;
         Ok(match there {
             Some(there) => match (here == step.before, there == step.after) {
-                (true, true) => Standing::Halfway,
-                (true, false) if there.is_none() => Standing::Before,
-                (false, true) if here.is_none() => Standing::After,
-                _ if here.is_none() => Standing::OtherAfter,
-                _ => Standing::OtherBefore,
+                (true, true) => RecoveryStage::Halfway,
+                (true, false) if there.is_none() => RecoveryStage::Before,
+                (false, true) if here.is_none() => RecoveryStage::After,
+                _ if here.is_none() => RecoveryStage::OtherAfter,
+                _ => RecoveryStage::OtherBefore,
             },
-            None if here == step.after => Standing::After,
-            None if here == step.before => Standing::Before,
-            None if was_in_place(step, stages) => Standing::OtherAfter,
-            None => Standing::OtherBefore,
+            None if here == step.after => RecoveryStage::After,
+            None if here == step.before => RecoveryStage::Before,
+            None if was_in_place(step, stages) => RecoveryStage::OtherAfter,
+            None => RecoveryStage::OtherBefore,
         })
     }
 
@@ -216,7 +223,7 @@ impl JournalStore {
         number: u64,
         at: usize,
         step: &Step,
-    ) -> Result<Option<Stages>, EditorError> {
+    ) -> Result<Option<ReplaceStages>, EditorError> {
         let path = recorded_path(&step.path)?;
         let Ok(located) = self.folder.root.locate(&path) else {
             return Ok(None);
@@ -236,13 +243,15 @@ impl JournalStore {
     fn roll(
         &self,
         entry: &Entry,
-        standings: &[Standing],
+        standings: &[RecoveryStage],
         direction: Direction,
     ) -> Result<(), EditorError> {
         for (at, (step, standing)) in entry.steps.iter().zip(standings).enumerate() {
             let settled = match direction {
-                Direction::Forward => *standing == Standing::After,
-                Direction::Back => !matches!(standing, Standing::Halfway | Standing::After),
+                Direction::Forward => *standing == RecoveryStage::After,
+                Direction::Back => {
+                    !matches!(standing, RecoveryStage::Halfway | RecoveryStage::After)
+                }
             };
             if !settled {
                 self.roll_step(entry.number, at, step, *standing, direction)?;
@@ -256,13 +265,13 @@ impl JournalStore {
         number: u64,
         at: usize,
         step: &Step,
-        standing: Standing,
+        standing: RecoveryStage,
         direction: Direction,
     ) -> Result<(), EditorError> {
         let old_path = recorded_path(&step.path)?;
         let new_path = step.moved_to.as_deref().map(recorded_path).transpose()?;
         let folder = self.folder.private()?;
-        if standing == Standing::Halfway {
+        if standing == RecoveryStage::Halfway {
             // Both files are there; one of them is one too many.
             let surplus = match direction {
                 Direction::Forward => &old_path,
@@ -297,7 +306,7 @@ impl JournalStore {
         if made != *target_hash {
             return Err(EditorError::KeepsChanging);
         }
-        let places = Places {
+        let places = FileLocations {
             from: self.folder.root.locate(from)?,
             to: match to {
                 Some(to) => Some(self.folder.root.locate(to)?),
@@ -317,8 +326,8 @@ impl JournalStore {
         )?;
         self.settle_step(&folder, number, at, step)?;
         match swapped {
-            Swap::Done => Ok(()),
-            Swap::Changed => Err(EditorError::KeepsChanging),
+            SwapOutcome::Done => Ok(()),
+            SwapOutcome::Changed => Err(EditorError::KeepsChanging),
         }
     }
 }
@@ -334,7 +343,7 @@ fn step_name(number: u64, at: usize, step: &Step) -> StepName {
 }
 
 /// Whether a document that somebody has changed had been changed by us before.
-fn was_in_place(step: &Step, stages: Option<Stages>) -> bool {
+fn was_in_place(step: &Step, stages: Option<ReplaceStages>) -> bool {
     match (stages, &step.before, &step.after) {
         (None, ..) => false,
         (Some(stages), _, None) => stages.has_old,

@@ -16,7 +16,7 @@ pub(crate) const MOST_SIGHTED_SECTIONS: usize = 1 << 16;
 
 /// Ids that are not written down, and last as long as this process.
 #[derive(Debug, Default)]
-pub(crate) struct Unrecorded {
+pub(crate) struct UnrecordedIds {
     documents: HashMap<String, UnrecordedDocument>,
     sections: usize,
     clock: u64,
@@ -36,7 +36,7 @@ pub(crate) struct UnrecordedDocument {
 /// Ids of this many sections are kept, or of one document.
 const MOST_UNRECORDED_SECTIONS: usize = 1 << 20;
 
-impl Unrecorded {
+impl UnrecordedIds {
     /// The ids of the document at `path` that may be used in an edit, if its bytes have this digest.
     pub(crate) fn ids(&self, path: &str, hash: &Digest) -> Option<&[String]> {
         let known = self.documents.get(path)?;

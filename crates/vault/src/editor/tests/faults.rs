@@ -181,7 +181,7 @@ fn batch() -> Vec<Operation> {
     let to_other = Operation::Move(MoveSection {
         path: Some(note("a.md")),
         section: by_heading("Beta"),
-        at: At::Position(1),
+        at: Placement::Position(1),
         to: Some(note("b/c.md")),
         level: None,
         expected_hash: None,

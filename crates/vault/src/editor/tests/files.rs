@@ -127,7 +127,7 @@ fn a_read_only_document_is_not_changed() {
             dry_run: true,
             ..request(vec![operation])
         };
-        let tried = bench.editor.write(&tried, Watch::none());
+        let tried = bench.editor.write(&tried, CallHooks::none());
         assert_eq!(tried.map(|_| ()), refused);
     }
     assert_eq!(bench.undo("a.md").map(|_| ()), refused);

@@ -23,7 +23,7 @@ fn an_outside_edit_while_undo_waits_for_the_lock_is_no_deadlock() {
     };
     bench
         .editor
-        .undo(&undo("a.md", false), Watch::until(&stop))
+        .undo(&undo("a.md", false), CallHooks::until(&stop))
         .unwrap();
     assert_eq!(bench.text("a.md"), outside.replace("Ours.", "Beta body."));
 }
@@ -201,11 +201,13 @@ fn a_commit_does_not_begin_when_the_caller_has_given_up() {
         raise_at_lock(passes, given_up.clone());
         let stop = || given_up.get();
         let request = request(vec![update("a.md", by_id(&beta), "two")]);
-        let result = bench.editor.write(&request, Watch::until(&stop));
+        let result = bench.editor.write(&request, CallHooks::until(&stop));
         assert_eq!(result.unwrap_err(), EditorError::Cancelled, "{passes}");
         given_up.set(false);
         raise_at_lock(passes, given_up.clone());
-        let result = bench.editor.undo(&undo("a.md", false), Watch::until(&stop));
+        let result = bench
+            .editor
+            .undo(&undo("a.md", false), CallHooks::until(&stop));
         assert_eq!(result.unwrap_err(), EditorError::Cancelled, "{passes}");
     }
     assert_eq!(bench.text("a.md"), before);

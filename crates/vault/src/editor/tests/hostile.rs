@@ -7,8 +7,8 @@ use super::*;
 use crate::{
     fs::PrivateFolder,
     journal::{
-        Adopt, Durability, Entry, Header, IDS, JOURNAL, Journal, Kind, Mark, Prints, Record,
-        Request, Sighting, Splice, Step,
+        Adoption, Durability, Entry, EntryKind, Header, IDS, JOURNAL, Journal, Mark, Prints,
+        Record, Request, Sighting, Splice, Step,
     },
 };
 
@@ -46,7 +46,7 @@ fn entry(number: u64, steps: Vec<Step>) -> Box<Entry> {
         operation: "rename_document".to_owned(),
         reason: None,
         request: None,
-        kind: Kind::Edit,
+        kind: EntryKind::Edit,
         steps,
     })
 }
@@ -147,7 +147,7 @@ fn what_is_not_a_document_is_not_written_even_when_the_history_is_trusted() {
         fs::create_dir(folder.path().join("ignored")).unwrap();
         assert!(matches!(
             trust(folder.path(), &options()),
-            Ok(Trusted::Now(_))
+            Ok(TrustOutcome::Now(_))
         ));
         let editor = open(folder.path());
         editor.view(&note("README.md")).unwrap();
@@ -172,19 +172,25 @@ fn trust_makes_a_history_ours_and_settles_what_was_begun() {
         entries: 1,
         unfinished: vec!["README.md".to_owned(), "a.md".to_owned(), "b.md".to_owned()],
     };
-    assert_eq!(looked.unwrap(), Trusted::Now(expected.clone()));
+    assert_eq!(looked.unwrap(), TrustOutcome::Now(expected.clone()));
     drop(open(folder.path()));
     assert!(folder.path().join("a.md").exists(), "nothing happened yet");
     let trusted = trust(folder.path(), &options()).unwrap();
-    assert_eq!(trusted, Trusted::Now(expected));
-    assert_eq!(trust(folder.path(), &options()).unwrap(), Trusted::Already);
+    assert_eq!(trusted, TrustOutcome::Now(expected));
+    assert_eq!(
+        trust(folder.path(), &options()).unwrap(),
+        TrustOutcome::Already
+    );
     let editor = open(folder.path());
     assert!(!folder.path().join("a.md").exists());
     let text = fs::read_to_string(folder.path().join("b.md")).unwrap();
     assert_eq!(text, SAMPLE);
     assert!(editor.damage().len() <= 2, "{:?}", editor.damage());
     let empty = scratch();
-    assert_eq!(trust(empty.path(), &options()).unwrap(), Trusted::Nothing);
+    assert_eq!(
+        trust(empty.path(), &options()).unwrap(),
+        TrustOutcome::Nothing
+    );
 }
 
 /// A change of several documents that was cut off is settled in all of them, also by an editor of one of them.
@@ -293,7 +299,7 @@ fn a_strangers_request_does_not_stand_in_for_ours() {
     let editor = open(folder.path());
     let mut asked = request(vec![update("a.md", by_heading("Beta"), "Asked.")]);
     asked.request = Some(("r1".to_owned(), "d".to_owned()));
-    let report = editor.write(&asked, Watch::none()).unwrap();
+    let report = editor.write(&asked, CallHooks::none()).unwrap();
     assert!(!report.replayed);
     let text = fs::read_to_string(folder.path().join("a.md")).unwrap();
     assert!(text.contains("Asked."));
@@ -335,7 +341,7 @@ fn planted_ids_name_one_section_each_or_none() {
             id,
             ..Mark::default()
         });
-        Record::Adopt(Adopt {
+        Record::Adopt(Adoption {
             document,
             path: path.to_owned(),
             hash: hash(SAMPLE).unwrap(),

@@ -22,10 +22,12 @@ fn history_can_be_purged_for_good() {
     assert_eq!(bench.editor.purge(None, Some("SECRET-VALUE")).unwrap(), 2);
     assert!(!journal().contains("SECRET-VALUE"));
     let other = bench.reopened();
-    other.undo(&undo("a.md", false), Watch::none()).unwrap();
+    other.undo(&undo("a.md", false), CallHooks::none()).unwrap();
     assert_eq!(bench.text("a.md"), SAMPLE.replace("Beta body.", "clean"));
     assert_eq!(
-        other.undo(&undo("a.md", false), Watch::none()).unwrap_err(),
+        other
+            .undo(&undo("a.md", false), CallHooks::none())
+            .unwrap_err(),
         EditorError::NothingToUndo
     );
     assert_eq!(bench.id("a.md", "Beta"), beta);
@@ -151,7 +153,7 @@ fn the_journal_stays_within_bounds_and_goes_on_working() {
         let writer = if round % 3 == 0 { &other } else { &editor };
         let operation = update("a.md", by_id(&beta), &format!("round {round}"));
         writer
-            .write(&request(vec![operation]), Watch::none())
+            .write(&request(vec![operation]), CallHooks::none())
             .unwrap();
         assert!(
             fs::metadata(folder.path().join(".sectile/journal"))
@@ -161,7 +163,7 @@ fn the_journal_stays_within_bounds_and_goes_on_working() {
         );
     }
     for round in (150..199).rev() {
-        match editor.undo(&undo("a.md", false), Watch::none()) {
+        match editor.undo(&undo("a.md", false), CallHooks::none()) {
             Ok(_) => {
                 let text = fs::read_to_string(folder.path().join("a.md")).unwrap();
                 assert!(text.contains(&format!("round {round}\n")), "{text}");

@@ -181,7 +181,7 @@ impl Model {
                 let position = position % (self.documents[&path].len() + 1);
                 let insert = Operation::Insert(InsertSection {
                     path: Some(note(&path)),
-                    at: At::Position(position),
+                    at: Placement::Position(position),
                     heading: made.heading,
                     content: made.lines.join("\n"),
                     level: Some(1),
@@ -415,8 +415,8 @@ fn an_undo_does_not_give_an_id_to_two_sections() {
     let moved = Operation::Move(MoveSection {
         path: None,
         section: by_id(&id),
-        at: At::Next {
-            relative: Relative::After,
+        at: Placement::Next {
+            relative: RelativePlacement::After,
             anchor: by_id(&bench.id("b.md", "A")),
         },
         to: None,

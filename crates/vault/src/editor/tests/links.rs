@@ -178,8 +178,8 @@ fn a_section_in_another_document_is_followed_and_its_own_links_still_lead_there(
         .write(Operation::Move(MoveSection {
             path: None,
             section: by_id(&moved),
-            at: At::Next {
-                relative: Relative::LastChild,
+            at: Placement::Next {
+                relative: RelativePlacement::LastChild,
                 anchor: by_heading("B"),
             },
             to: Some(note("sub/b.md")),
@@ -248,7 +248,7 @@ fn a_renamed_document_is_followed_and_takes_its_relative_links_along() {
     assert_eq!(
         bench
             .reopened()
-            .check_links(None, Watch::none())
+            .check_links(None, CallHooks::none())
             .unwrap()
             .broken,
         []
@@ -268,7 +268,7 @@ fn a_batch_repairs_once_and_only_what_it_is_asked_to() {
     ];
     let report = bench
         .editor
-        .write(&request(operations), Watch::none())
+        .write(&request(operations), CallHooks::none())
         .unwrap();
     assert_eq!(
         bench.text("b.md"),
@@ -434,7 +434,7 @@ fn links_are_checked_in_one_document_or_in_all() {
     ]);
     let check = bench
         .editor
-        .check_links(Some(&note("a.md")), Watch::none())
+        .check_links(Some(&note("a.md")), CallHooks::none())
         .unwrap();
     assert_eq!((check.documents, check.links, check.more), (1, 12, 0));
     let expected = [
@@ -450,7 +450,7 @@ fn links_are_checked_in_one_document_or_in_all() {
     sorted.sort_unstable();
     assert_eq!(found, sorted);
     let seen = RefCell::new(Vec::new());
-    let watch = Watch {
+    let watch = CallHooks {
         stop: &|| false,
         progress: &|done, total| seen.borrow_mut().push((done, total)),
     };
@@ -463,11 +463,11 @@ fn links_are_checked_in_one_document_or_in_all() {
     assert_eq!(
         bench
             .editor
-            .check_links(Some(&note("none.md")), Watch::none()),
+            .check_links(Some(&note("none.md")), CallHooks::none()),
         Err(EditorError::DocumentNotFound)
     );
     assert_eq!(
-        bench.editor.check_links(None, Watch::until(&|| true)),
+        bench.editor.check_links(None, CallHooks::until(&|| true)),
         Err(EditorError::Cancelled)
     );
 }
@@ -488,7 +488,7 @@ fn giving_up_leaves_everything_as_it_was() {
         };
         let result = bench.editor.write(
             &request(vec![rename("a.md", by_heading("A"), "Z")]),
-            Watch::until(&stop),
+            CallHooks::until(&stop),
         );
         match result {
             Ok(report) => {
@@ -521,7 +521,7 @@ fn what_is_ignored_or_no_text_is_left_alone() {
     let report = editor
         .write(
             &request(vec![rename("a.md", by_heading("A"), "Z")]),
-            Watch::none(),
+            CallHooks::none(),
         )
         .unwrap();
     assert_eq!(report.repaired_links, 1);
@@ -550,7 +550,9 @@ fn an_editor_of_one_document_touches_and_tells_of_no_other() {
             "[b](b.md#nope) [n](none.md) [[x]] [bad](#bad)",
         ),
     ];
-    let report = editor.write(&request(operations), Watch::none()).unwrap();
+    let report = editor
+        .write(&request(operations), CallHooks::none())
+        .unwrap();
     assert_eq!(report.repaired_links, 3);
     assert_eq!(
         broken(&report.broken_links),
@@ -562,7 +564,7 @@ fn an_editor_of_one_document_touches_and_tells_of_no_other() {
             .starts_with("# Z\n\n[self](a.md#z) [own](#z) [[a#Z]]\n")
     );
     assert_eq!(bench.text("b.md"), "[a](a.md#a)\n");
-    let check = editor.check_links(None, Watch::none()).unwrap();
+    let check = editor.check_links(None, CallHooks::none()).unwrap();
     assert_eq!(
         (check.documents, check.links, check.broken.len()),
         (1, 7, 1)
@@ -574,7 +576,7 @@ fn insert_text(path: &str, heading: &str, content: &str) -> Operation {
         path: Some(note(path)),
         heading: heading.to_owned(),
         content: content.to_owned(),
-        at: At::Position(1),
+        at: Placement::Position(1),
         level: None,
         headings: PayloadHeadings::Inside,
         label: None,
@@ -590,7 +592,7 @@ fn a_link_written_in_the_same_request_means_what_will_be_there() {
     ];
     bench
         .editor
-        .write(&request(operations), Watch::none())
+        .write(&request(operations), CallHooks::none())
         .unwrap();
     assert_eq!(
         bench.text("a.md"),
@@ -604,13 +606,13 @@ fn a_dry_run_shows_repairs_and_its_plan_makes_them() {
     let before = texts(&bench);
     let mut dry = request(vec![rename("a.md", by_heading("A"), "Z")]);
     dry.dry_run = true;
-    let report = bench.editor.write(&dry, Watch::none()).unwrap();
+    let report = bench.editor.write(&dry, CallHooks::none()).unwrap();
     assert_eq!((report.repaired_links, report.documents.len()), (1, 2));
     assert_eq!(texts(&bench), before);
     let token = report.plan.unwrap();
     bench
         .editor
-        .apply_plan(&token, false, Watch::none())
+        .apply_plan(&token, false, CallHooks::none())
         .unwrap();
     assert_eq!(bench.text("b.md"), "[a](a.md#z)\n");
 }
@@ -666,7 +668,7 @@ fn two_renames_at_once_both_find_their_links() {
                 for round in 0..5 {
                     let operation = rename(path, by_id(&id), &format!("Round {round}"));
                     let report = editor
-                        .write(&request(vec![operation]), Watch::none())
+                        .write(&request(vec![operation]), CallHooks::none())
                         .unwrap();
                     assert_eq!((report.repaired_links, report.broken_links.len()), (20, 0));
                 }

@@ -65,20 +65,20 @@ fn a_dry_run_promises_the_id_that_the_plan_gives() {
             .map(|step| step.section.as_ref().unwrap().id.clone())
             .collect()
     };
-    let first = bench.editor.write(&dry, Watch::none()).unwrap();
-    let again = bench.editor.write(&dry, Watch::none()).unwrap();
+    let first = bench.editor.write(&dry, CallHooks::none()).unwrap();
+    let again = bench.editor.write(&dry, CallHooks::none()).unwrap();
     assert_eq!(promised(&first), promised(&again), "one plan, one promise");
     assert!(!bench.editor.knows(&promised(&first)[0]));
     let token = first.plan.clone().unwrap();
     let applied = bench
         .editor
-        .apply_plan(&token, false, Watch::none())
+        .apply_plan(&token, false, CallHooks::none())
         .unwrap();
     assert_eq!(promised(&applied), promised(&first));
     assert_eq!(bench.id("a.md", "New"), promised(&first)[0]);
     bench.undo("a.md").unwrap();
     // The ids are those of sections that are gone now, so another plan has others.
-    let other = bench.editor.write(&dry, Watch::none()).unwrap();
+    let other = bench.editor.write(&dry, CallHooks::none()).unwrap();
     assert!(
         promised(&other)
             .iter()

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::journal::Kind;
+use crate::journal::EntryKind;
 
 /// What a child shall do, where, and which one it is, separated by bars.
 const CHILD: &str = "SECTILE_TEST_RACE";
@@ -211,7 +211,7 @@ fn check_history(race: Race, folder: &Path, made: &MadeEdits) {
         let state = editor.store.state();
         state.ledger.entries().cloned().collect()
     };
-    let ours = cards.iter().filter(|card| card.kind == Kind::Edit);
+    let ours = cards.iter().filter(|card| card.kind == EntryKind::Edit);
     let ours: BTreeSet<u64> = ours.map(|card| card.number).collect();
     assert_eq!(ours, made.keys().copied().collect());
     for pair in cards.windows(2) {

@@ -2,24 +2,25 @@
 
 use sectile_markdown::{
     Change, Changes, Digest, Source, Span,
-    edit::{Edit, EditError, Escape, Place, Within},
+    edit::{Edit, EditError, EditScope, Escape, SectionPlacement},
     remove_key, set_key,
 };
 
 use super::{
     characters::{check_new_path, check_text, check_value},
-    conflict::Hashed,
+    conflict::HashScope,
     operation::{
-        At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-        Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
+        CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
+        Operation, Placement, RelativePlacement, RenameDocument, RenameSection, Scope,
+        SetFrontMatter, UpdateSection,
     },
     transaction::{PendingStep, Transaction},
 };
 use crate::{
     NotePath,
     editor::{
-        EditorError, Watch,
-        draft::{Draft, Found},
+        CallHooks, EditorError,
+        draft::{Draft, SectionLocation},
         read::{
             part::{check_whole, hash_matches},
             section::parts_of,
@@ -32,7 +33,7 @@ impl Transaction<'_> {
     pub(super) fn perform_all(
         &mut self,
         operations: &[Operation],
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<(), EditorError> {
         for operation in operations {
             self.perform(operation)?;
@@ -85,20 +86,24 @@ impl Transaction<'_> {
     }
 
     /// The document and the place that `at` names.
-    fn place(&mut self, path: Option<&NotePath>, at: &At) -> Result<(String, Place), EditorError> {
+    fn place(
+        &mut self,
+        path: Option<&NotePath>,
+        at: &Placement,
+    ) -> Result<(String, SectionPlacement), EditorError> {
         match at {
-            At::Position(position) => {
+            Placement::Position(position) => {
                 let path = path.ok_or(EditorError::NoDocument)?;
                 let key = self.draft(path)?.path.as_str().to_owned();
-                Ok((key, Place::Position(*position)))
+                Ok((key, SectionPlacement::Position(*position)))
             }
-            At::Next { relative, anchor } => {
+            Placement::Next { relative, anchor } => {
                 let found = self.find(path, anchor)?;
                 let place = match relative {
-                    Relative::Before => Place::Before(found.position),
-                    Relative::After => Place::After(found.position),
-                    Relative::FirstChild => Place::FirstChild(found.position),
-                    Relative::LastChild => Place::LastChild(found.position),
+                    RelativePlacement::Before => SectionPlacement::Before(found.position),
+                    RelativePlacement::After => SectionPlacement::After(found.position),
+                    RelativePlacement::FirstChild => SectionPlacement::FirstChild(found.position),
+                    RelativePlacement::LastChild => SectionPlacement::LastChild(found.position),
                 };
                 Ok((found.path, place))
             }
@@ -160,8 +165,8 @@ impl Transaction<'_> {
             self.writer.limits.max_shown_bytes,
         )?;
         let hashed = match scope {
-            Scope::Body => Hashed::Own,
-            Scope::Subtree => Hashed::Subtree,
+            Scope::Body => HashScope::Own,
+            Scope::Subtree => HashScope::Subtree,
         };
         let current = self.is_current(&found, expected, hashed)?;
         let merged = match expected {
@@ -191,9 +196,9 @@ impl Transaction<'_> {
 
     fn delete(&mut self, delete: &DeleteSection) -> Result<(), EditorError> {
         let found = self.find(delete.path.as_ref(), &delete.section)?;
-        if !self.is_current(&found, delete.expected_hash.as_deref(), Hashed::Subtree)? {
+        if !self.is_current(&found, delete.expected_hash.as_deref(), HashScope::Subtree)? {
             let theirs = self.subtree_text(&found);
-            return Err(self.conflict(&found, Hashed::Subtree, None, None, &theirs));
+            return Err(self.conflict(&found, HashScope::Subtree, None, None, &theirs));
         }
         let subtree = self.subtree_ids(&found);
         self.deleted_bytes += self.subtree_text(&found).len();
@@ -207,7 +212,7 @@ impl Transaction<'_> {
     }
 
     /// The lines of a section's heading.
-    fn written_heading(&self, found: &Found) -> String {
+    fn written_heading(&self, found: &SectionLocation) -> String {
         let draft = &self.drafts[&found.path];
         let section = draft.document.top_level().nth(found.position);
         let heading = section.map(|(_, section, _)| section.heading.slice(draft.text()));
@@ -215,7 +220,7 @@ impl Transaction<'_> {
     }
 
     /// The ids of a section and all that is below it.
-    fn subtree_ids(&self, found: &Found) -> Vec<String> {
+    fn subtree_ids(&self, found: &SectionLocation) -> Vec<String> {
         let draft = &self.drafts[&found.path];
         let end = subtree_end(draft, found.position);
         draft.ids[found.position..end].to_vec()
@@ -232,12 +237,12 @@ impl Transaction<'_> {
         } = relocation;
         let found = self.find(path.as_ref(), section)?;
         // A text that changed meanwhile moves as it is now.
-        let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Subtree)?;
+        let merged = !self.is_current(&found, expected_hash.as_deref(), HashScope::Subtree)?;
         let target = match (to, at) {
             (Some(to), _) => Some(to.clone()),
-            (None, At::Position(_)) => Some(self.drafts[&found.path].final_path().clone()),
-            (None, At::Next { anchor, .. }) if anchor.id.is_some() => None,
-            (None, At::Next { .. }) => Some(self.drafts[&found.path].final_path().clone()),
+            (None, Placement::Position(_)) => Some(self.drafts[&found.path].final_path().clone()),
+            (None, Placement::Next { anchor, .. }) if anchor.id.is_some() => None,
+            (None, Placement::Next { .. }) => Some(self.drafts[&found.path].final_path().clone()),
         };
         let (key, place) = self.place(target.as_ref(), at)?;
         if key == found.path {
@@ -284,7 +289,7 @@ impl Transaction<'_> {
         self.check_payload(heading)?;
         let found = self.find(path.as_ref(), section)?;
         check_text("heading", heading, &self.written_heading(&found))?;
-        let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Own)?;
+        let merged = !self.is_current(&found, expected_hash.as_deref(), HashScope::Own)?;
         let edit = Edit::Rename {
             section: found.position,
             heading,
@@ -320,7 +325,7 @@ impl Transaction<'_> {
             check_document(draft, expected_hash.as_deref(), require)?;
             let key = draft.path.as_str().to_owned();
             let edit = Edit::ReplaceText {
-                within: Within::Document,
+                within: EditScope::Document,
                 old: old_text,
                 new: new_text,
                 expected: *expected_count,
@@ -331,8 +336,8 @@ impl Transaction<'_> {
         };
         let found = self.find(path.as_ref(), section)?;
         let (hashed, within) = match scope {
-            Scope::Body => (Hashed::Own, Within::Body(found.position)),
-            Scope::Subtree => (Hashed::Subtree, Within::Subtree(found.position)),
+            Scope::Body => (HashScope::Own, EditScope::Body(found.position)),
+            Scope::Subtree => (HashScope::Subtree, EditScope::Subtree(found.position)),
         };
         // The passage is compared itself, so a text that changed elsewhere does not matter.
         let merged = !self.is_current(&found, expected_hash.as_deref(), hashed)?;

@@ -7,34 +7,34 @@ use sectile_markdown::Digest;
 use super::{DocumentWriter, transaction::Transaction};
 use crate::{
     editor::{
-        EditorError, View, Watch,
+        CallHooks, EditorError, View,
         draft::Draft,
         read::foreign::{adopted, needs_snapshot},
-        store::{Places, put_in_place, restore},
+        store::{FileLocations, put_in_place, restore},
     },
     fault::step,
-    fs::{PrivateFolder, StepName, Swap},
+    fs::{PrivateFolder, StepName, SwapOutcome},
     ids,
-    journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
+    journal::{Bytes, Entry, EntryKind, Record, Request, Splice, Step, written},
     ledger::DocumentState,
 };
 
 /// What a commit says of itself.
-pub(super) struct Heading {
+pub(super) struct CommitHeader {
     pub(super) actor: String,
     pub(super) operation: String,
     pub(super) reason: Option<String>,
     pub(super) request: Option<Request>,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
 }
 
 /// Whether a commit was made.
-pub(super) enum Committed {
+pub(super) enum CommitOutcome {
     Yes {
         entry: u64,
         views: Vec<Option<Arc<View>>>,
         ids: Vec<String>,
-        others: Others,
+        others: ConcurrentChanges,
     },
     /// A document had changed; nothing was written.
     Changed,
@@ -42,7 +42,7 @@ pub(super) enum Committed {
 
 /// What other programs did while a commit was under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Others {
+pub(super) struct ConcurrentChanges {
     /// What was read back is not what was written.
     pub(super) changed_since: bool,
     /// Files that were written to after they were replaced, and are kept.
@@ -55,13 +55,13 @@ impl DocumentWriter {
         &self,
         drafts: &[&Draft],
         transaction: &Transaction<'_>,
-        heading: Heading,
-        watch: Watch<'_>,
-    ) -> Result<Committed, EditorError> {
+        heading: CommitHeader,
+        watch: CallHooks<'_>,
+    ) -> Result<CommitOutcome, EditorError> {
         let places = drafts
             .iter()
             .map(|draft| self.places(draft))
-            .collect::<Result<Vec<Places>, EditorError>>()?;
+            .collect::<Result<Vec<FileLocations>, EditorError>>()?;
         let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
         let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
         let (number, new_ids, final_ids) = self.store.record(|state| {
@@ -124,25 +124,25 @@ impl DocumentWriter {
         let folder = self.folder.private()?;
         let names = step_names(number, drafts, &digests);
         let mut placed = 0;
-        let mut others = Others::default();
+        let mut others = ConcurrentChanges::default();
         let carried_out = self
             .flush_root_once(&places)
             .and_then(|()| self.carry_out(&folder, &names, drafts, &places, &mut placed))
             .and_then(|swapped| {
-                if swapped == Swap::Done {
+                if swapped == SwapOutcome::Done {
                     others.changed_since = !self.are_read_back(drafts)?;
                     self.store.append(Record::Commit { entry: number })?;
                 }
                 Ok(swapped)
             });
-        if !matches!(carried_out, Ok(Swap::Done)) {
+        if !matches!(carried_out, Ok(SwapOutcome::Done)) {
             for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
                 // Whether it worked is seen by looking at the documents, not by what the system says.
                 restore(&folder, name, (draft.old(), draft.bytes.as_deref()), place)
                     .unwrap_or_default();
             }
             self.close(&folder, number, &names, &places)?;
-            return carried_out.map(|_| Committed::Changed);
+            return carried_out.map(|_| CommitOutcome::Changed);
         }
         others.rescued = self.clean_up(&folder, &names, &places);
         let views = drafts
@@ -151,7 +151,7 @@ impl DocumentWriter {
             .zip(final_ids)
             .map(|((draft, hash), ids)| self.view_after(draft, hash, ids, number))
             .collect();
-        Ok(Committed::Yes {
+        Ok(CommitOutcome::Yes {
             entry: number,
             views,
             ids: new_ids,
@@ -192,7 +192,7 @@ impl DocumentWriter {
     }
 
     /// Where a draft's file is, and where it will be. The folders above a new place are made.
-    fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
+    fn places(&self, draft: &Draft) -> Result<FileLocations, EditorError> {
         self.folder.check_target(&draft.path)?;
         if let Some(path) = &draft.moved_to {
             self.folder.check_target(path)?;
@@ -200,7 +200,7 @@ impl DocumentWriter {
         if draft.base.is_none() || draft.moved_to.is_some() {
             self.folder.root.make_folders_above(draft.final_path())?;
         }
-        let places = Places {
+        let places = FileLocations {
             from: self.folder.locate(&draft.path)?,
             to: match &draft.moved_to {
                 Some(path) => Some(self.folder.locate(path)?),
@@ -214,7 +214,7 @@ impl DocumentWriter {
     /// Before the first change of this process, the entry of the private folder in the root is flushed: what was done is
     /// to be found there after a power cut. A single document in the root itself needs no flush for that, as the one
     /// behind its swap is the same.
-    fn flush_root_once(&self, places: &[Places]) -> Result<(), EditorError> {
+    fn flush_root_once(&self, places: &[FileLocations]) -> Result<(), EditorError> {
         let is_covered = matches!(places, [place] if place.to.is_none() && place.from.is_in_root());
         if !is_covered && !self.is_root_flushed.load(Ordering::Relaxed) {
             self.folder.root.flush_root()?;
@@ -229,9 +229,9 @@ impl DocumentWriter {
         folder: &PrivateFolder,
         names: &[StepName],
         drafts: &[&Draft],
-        places: &[Places],
+        places: &[FileLocations],
         placed: &mut usize,
-    ) -> Result<Swap, EditorError> {
+    ) -> Result<SwapOutcome, EditorError> {
         for ((name, draft), place) in names.iter().zip(drafts).zip(places) {
             if let Some(bytes) = &draft.bytes {
                 folder.prepare(name, bytes, &place.from, place.target())?;
@@ -240,13 +240,13 @@ impl DocumentWriter {
         for (at, ((name, draft), place)) in names.iter().zip(drafts).zip(places).enumerate() {
             *placed = at + 1;
             if put_in_place(folder, name, (draft.old(), draft.bytes.as_deref()), place)?
-                == Swap::Changed
+                == SwapOutcome::Changed
             {
                 *placed = at;
-                return Ok(Swap::Changed);
+                return Ok(SwapOutcome::Changed);
             }
         }
-        Ok(Swap::Done)
+        Ok(SwapOutcome::Done)
     }
 
     /// Closes an intent that was taken back. Where that did not work, the intent stays open, and is settled when one of
@@ -256,7 +256,7 @@ impl DocumentWriter {
         folder: &PrivateFolder,
         number: u64,
         names: &[StepName],
-        places: &[Places],
+        places: &[FileLocations],
     ) -> Result<(), EditorError> {
         let pending = self.store.state().ledger.pending(None);
         let mut pending = pending.into_iter();
@@ -290,7 +290,12 @@ impl DocumentWriter {
 
     /// Puts away what is left of the temporary files, and looks again at what was put away earlier. Answers how many
     /// files another program has written to after they were replaced.
-    fn clean_up(&self, folder: &PrivateFolder, names: &[StepName], places: &[Places]) -> usize {
+    fn clean_up(
+        &self,
+        folder: &PrivateFolder,
+        names: &[StepName],
+        places: &[FileLocations],
+    ) -> usize {
         let now = self.store.now();
         let mut rescued = 0;
         for (name, place) in names.iter().zip(places) {

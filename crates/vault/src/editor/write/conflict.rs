@@ -6,7 +6,7 @@ use super::{DocumentWriter, operation::Scope, transaction::Transaction};
 use crate::{
     editor::{
         Conflict, EditorError,
-        draft::{Draft, Found},
+        draft::{Draft, SectionLocation},
         read::{
             part::{check_whole, hash_matches, short_hash},
             past::before,
@@ -23,7 +23,7 @@ pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
 
 /// Which text a hash speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hashed {
+pub(super) enum HashScope {
     /// A section's own text.
     Own,
     /// Heading, text and subsections.
@@ -35,13 +35,13 @@ fn texts(
     bytes: &[u8],
     document: &Document,
     position: usize,
-    hashed: Hashed,
+    hashed: HashScope,
     scope: Scope,
 ) -> Option<(Digest, Vec<u8>)> {
     let parts = parts_of(bytes, document, position)?;
     let hashed = match hashed {
-        Hashed::Own => parts.content,
-        Hashed::Subtree => parts.subtree,
+        HashScope::Own => parts.content,
+        HashScope::Subtree => parts.subtree,
     };
     let text = replaceable(&parts, scope).slice(bytes);
     Some((Digest::of(hashed.slice(bytes)), text.to_vec()))
@@ -58,9 +58,9 @@ impl Transaction<'_> {
     /// Whether the section is what the caller based its change on. `Ok(false)` when it is not.
     pub(super) fn is_current(
         &self,
-        found: &Found,
+        found: &SectionLocation,
         expected: Option<&str>,
-        hashed: Hashed,
+        hashed: HashScope,
     ) -> Result<bool, EditorError> {
         let Some(expected) = expected else {
             return if self.writer.limits.require_hash {
@@ -87,9 +87,9 @@ impl Transaction<'_> {
     /// The text to write when the caller wants `ours` and based it on a text with the hash `expected`.
     pub(super) fn merged(
         &self,
-        found: &Found,
+        found: &SectionLocation,
         expected: &str,
-        hashed: Hashed,
+        hashed: HashScope,
         scope: Scope,
         ours: &str,
     ) -> Result<String, EditorError> {
@@ -119,8 +119,8 @@ impl Transaction<'_> {
     /// The answer to a change that cannot be combined with what is there.
     pub(super) fn conflict(
         &self,
-        found: &Found,
-        hashed: Hashed,
+        found: &SectionLocation,
+        hashed: HashScope,
         base: Option<Vec<u8>>,
         ours: Option<&str>,
         theirs: &[u8],
@@ -145,17 +145,17 @@ impl Transaction<'_> {
     }
 
     /// The text of a section that a caller may replace in this scope.
-    pub(super) fn present(&self, found: &Found, scope: Scope) -> String {
+    pub(super) fn present(&self, found: &SectionLocation, scope: Scope) -> String {
         let text = self.part(found, |parts| replaceable(parts, scope));
         String::from_utf8_lossy(text).into_owned()
     }
 
     /// The whole subtree as it is, for a conflict about it.
-    pub(super) fn subtree_text(&self, found: &Found) -> Vec<u8> {
+    pub(super) fn subtree_text(&self, found: &SectionLocation) -> Vec<u8> {
         self.part(found, |parts| parts.subtree).to_vec()
     }
 
-    fn part(&self, found: &Found, which: impl Fn(&Parts) -> Span) -> &[u8] {
+    fn part(&self, found: &SectionLocation, which: impl Fn(&Parts) -> Span) -> &[u8] {
         let draft = &self.drafts[&found.path];
         let parts = parts_of(draft.text(), &draft.document, found.position);
         parts
@@ -172,7 +172,7 @@ impl DocumentWriter {
         draft: &Draft,
         id: &str,
         expected: &str,
-        (hashed, scope): (Hashed, Scope),
+        (hashed, scope): (HashScope, Scope),
         room: &mut usize,
     ) -> Result<Option<Vec<u8>>, EditorError> {
         let Some(view) = &draft.base else {

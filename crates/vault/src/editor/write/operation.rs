@@ -39,7 +39,7 @@ pub struct InsertSection {
     /// Its text.
     pub content: String,
     /// Where.
-    pub at: At,
+    pub at: Placement,
     /// Its level, if not the one that the place suggests.
     pub level: Option<u8>,
     /// What to do with headings in the text.
@@ -84,7 +84,7 @@ pub struct MoveSection {
     /// Which section.
     pub section: SectionRef,
     /// Where.
-    pub at: At,
+    pub at: Placement,
     /// Into which document, if not the same.
     pub to: Option<NotePath>,
     /// Its level there, if not the one that the place suggests.
@@ -175,10 +175,10 @@ impl Operation {
         fn id(section: &SectionRef) -> Option<&str> {
             section.id.as_deref()
         }
-        fn anchor(at: &At) -> Option<&str> {
+        fn anchor(at: &Placement) -> Option<&str> {
             match at {
-                At::Position(_) => None,
-                At::Next { anchor, .. } => id(anchor),
+                Placement::Position(_) => None,
+                Placement::Next { anchor, .. } => id(anchor),
             }
         }
         match self {
@@ -237,13 +237,13 @@ impl Operation {
 
 /// Where a section goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum Placement {
     /// At this index of the list of all sections.
     Position(usize),
     /// Next to another section.
     Next {
         /// How.
-        relative: Relative,
+        relative: RelativePlacement,
         /// Which one.
         anchor: SectionRef,
     },
@@ -251,7 +251,7 @@ pub enum At {
 
 /// How a place lies to a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relative {
+pub enum RelativePlacement {
     /// Before it.
     Before,
     /// After it and all that is below it.

@@ -9,8 +9,8 @@ use super::{
     transaction::Transaction,
 };
 use crate::editor::{
-    EditorError, Watch,
-    links::{Fix, Fixes, Found, Permits, look_at_links, sections_at},
+    CallHooks, EditorError,
+    links::{DocumentFixes, LinkFix, Permits, ScanResult, look_at_links, sections_at},
 };
 
 /// A repaired wiki link in a heading changes the heading, which other links may name, and so on.
@@ -24,7 +24,7 @@ impl Transaction<'_> {
     pub(super) fn settle_links(
         &mut self,
         operations: &[Operation],
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<(), EditorError> {
         let mut permits = self.permits(operations);
         for _ in 0..MOST_ROUNDS {
@@ -80,7 +80,7 @@ impl Transaction<'_> {
     }
 
     /// Makes the repairs that were found. Answers whether links must be looked at again.
-    fn repair(&mut self, found: Found, permits: &mut Permits) -> Result<bool, EditorError> {
+    fn repair(&mut self, found: ScanResult, permits: &mut Permits) -> Result<bool, EditorError> {
         let mut again = false;
         self.broken = found.broken;
         let held: Vec<Result<(), EditorError>> = found
@@ -116,7 +116,7 @@ impl Transaction<'_> {
     fn respell(
         &mut self,
         path: &str,
-        fixes: Fixes,
+        fixes: DocumentFixes,
         permits: &mut Permits,
     ) -> Result<bool, EditorError> {
         let headings = |transaction: &Self| -> Vec<Vec<u8>> {
@@ -127,7 +127,7 @@ impl Transaction<'_> {
         };
         let before = headings(self);
         // Front matter comes last: it stands above the text, whose offsets would be others behind it.
-        let (above, below): (Vec<Fix>, Vec<Fix>) =
+        let (above, below): (Vec<LinkFix>, Vec<LinkFix>) =
             fixes.fixes.into_iter().partition(|fix| fix.in_front_matter);
         let text_changed = self.respell_part(path, below, Edit::WithinLines)?;
         let changed = self.respell_part(path, above, Edit::FrontMatter)? || text_changed;
@@ -142,7 +142,7 @@ impl Transaction<'_> {
     fn respell_part(
         &mut self,
         path: &str,
-        fixes: Vec<Fix>,
+        fixes: Vec<LinkFix>,
         edit: fn(Changes) -> Edit<'static>,
     ) -> Result<bool, EditorError> {
         if fixes.is_empty() {

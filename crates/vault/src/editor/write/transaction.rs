@@ -7,7 +7,7 @@ use std::{
 
 use sectile_markdown::{
     Changes, Digest, LetterCase, Source,
-    edit::{Edit, EditError, Editable, Edited},
+    edit::{Edit, EditError, EditOutcome, EditableDocument},
 };
 
 use super::{DocumentWriter, conflict::MOST_BYTES_BACK, plan::PlannedDocument};
@@ -15,8 +15,8 @@ use crate::{
     NotePath,
     editor::{
         EditorError, SectionRef,
-        draft::{Draft, Found, snapshot},
-        links::Broken,
+        draft::{Draft, SectionLocation, snapshot},
+        links::BrokenLinks,
         store::DocumentLocks,
     },
     ids, work,
@@ -38,7 +38,7 @@ pub(super) struct Transaction<'e> {
     /// Bytes that deletions take.
     pub(super) deleted_bytes: usize,
     pub(super) repaired_links: usize,
-    pub(super) broken: Broken,
+    pub(super) broken: BrokenLinks,
     /// How many bytes of older texts may still be read.
     pub(super) room_back: Cell<usize>,
 }
@@ -64,7 +64,7 @@ impl<'e> Transaction<'e> {
             steps: Vec::new(),
             deleted_bytes: 0,
             repaired_links: 0,
-            broken: Broken::default(),
+            broken: BrokenLinks::default(),
             room_back: Cell::new(MOST_BYTES_BACK),
         }
     }
@@ -140,10 +140,10 @@ impl<'e> Transaction<'e> {
         path: &str,
         edit: &Edit<'_>,
         given: &[String],
-    ) -> Result<Edited, EditorError> {
+    ) -> Result<EditOutcome, EditorError> {
         let draft = self.drafts.get(path).ok_or(EditorError::DocumentNotFound)?;
         let edited = {
-            let editable = Editable::new(draft.text(), &draft.document)?;
+            let editable = EditableDocument::new(draft.text(), &draft.document)?;
             editable
                 .edit(edit)
                 .map_err(|error| explained(draft, error))?
@@ -202,7 +202,7 @@ impl<'e> Transaction<'e> {
         &mut self,
         path: Option<&NotePath>,
         section: &SectionRef,
-    ) -> Result<Found, EditorError> {
+    ) -> Result<SectionLocation, EditorError> {
         let found = match (&section.id, &section.heading) {
             (None, None) => {
                 return Err(EditorError::BadReference(
@@ -215,7 +215,7 @@ impl<'e> Transaction<'e> {
                 let draft = self.draft(path)?;
                 let view = snapshot(draft);
                 let position = view.find_heading(heading, LetterCase::Matters)?;
-                Found {
+                SectionLocation {
                     path: draft.path.as_str().to_owned(),
                     position,
                     id: draft.ids[position].clone(),
@@ -230,7 +230,11 @@ impl<'e> Transaction<'e> {
         Ok(found)
     }
 
-    fn find_id(&mut self, path: Option<&NotePath>, id: &str) -> Result<Found, EditorError> {
+    fn find_id(
+        &mut self,
+        path: Option<&NotePath>,
+        id: &str,
+    ) -> Result<SectionLocation, EditorError> {
         let id = match id
             .strip_prefix('@')
             .and_then(|label| self.labels.get(label))
@@ -270,7 +274,7 @@ impl<'e> Transaction<'e> {
                 "The section is in another document than path says.",
             ));
         }
-        Ok(Found {
+        Ok(SectionLocation {
             path: key,
             position,
             id,
@@ -278,10 +282,10 @@ impl<'e> Transaction<'e> {
     }
 
     /// The section of an id in the draft of the document at `path`.
-    fn in_draft(&self, path: &NotePath, id: &str) -> Option<Found> {
+    fn in_draft(&self, path: &NotePath, id: &str) -> Option<SectionLocation> {
         let key = self.key_of(&self.writer.folder.real_path(path).ok()?);
         let ids = &self.drafts.get(&key)?.ids;
-        Some(Found {
+        Some(SectionLocation {
             position: ids.iter().position(|known| known == id)?,
             path: key,
             id: id.to_owned(),

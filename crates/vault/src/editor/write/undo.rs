@@ -9,14 +9,14 @@ use sectile_markdown::{Changes, Digest, Source};
 
 use super::{
     DocumentWriter, MOST_TRIES,
-    commit::Heading,
+    commit::CommitHeader,
     report::WriteReport,
     transaction::{PendingStep, Transaction},
 };
 use crate::{
     NotePath,
-    editor::{EditorError, Watch, draft::Draft, folder::recorded_path},
-    journal::{Entry, Kind, Origin, Request, Step},
+    editor::{CallHooks, EditorError, draft::Draft, folder::recorded_path},
+    journal::{Entry, EntryKind, LineOrigin, Request, Step},
     ledger::DocumentState,
 };
 
@@ -44,7 +44,7 @@ impl DocumentWriter {
     pub(crate) fn undo(
         &self,
         request: &UndoRequest,
-        watch: Watch<'_>,
+        watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
         // Where one document is edited, an entry of another is none.
         let path = request.path.as_ref().or(self.folder.only.as_ref());
@@ -88,7 +88,7 @@ impl DocumentWriter {
             check_ids(&transaction)?;
             note_steps(&mut transaction, asked);
             transaction.settle_links(&[], watch)?;
-            let heading = Heading {
+            let heading = CommitHeader {
                 actor: request.actor.clone(),
                 operation: if request.redo { "redo" } else { "undo" }.to_owned(),
                 reason: request.reason.clone(),
@@ -97,9 +97,9 @@ impl DocumentWriter {
                     .clone()
                     .map(|(id, digest)| Request { id, digest }),
                 kind: if request.redo {
-                    Kind::Redo(target)
+                    EntryKind::Redo(target)
                 } else {
-                    Kind::Undo(target)
+                    EntryKind::Undo(target)
                 },
             };
             if request.dry_run {
@@ -160,22 +160,22 @@ impl DocumentWriter {
         let is_about = |number: &&u64| {
             **number == target
                 || state.ledger.entry(**number).is_some_and(|card| {
-                    [Kind::Undo(target), Kind::Redo(target)].contains(&card.kind)
+                    [EntryKind::Undo(target), EntryKind::Redo(target)].contains(&card.kind)
                 })
         };
         let last = known.entries.iter().rev().find(is_about);
         let last = *last.ok_or(EditorError::EntryNotFound)?;
         let reverted = state.ledger.entry(last);
-        let is_undone = reverted.is_some_and(|card| card.kind == Kind::Undo(target));
-        let is_ours = reverted.is_some_and(|card| card.origin == Origin::Own);
-        if !is_ours || card.origin != Origin::Own {
+        let is_undone = reverted.is_some_and(|card| card.kind == EntryKind::Undo(target));
+        let is_ours = reverted.is_some_and(|card| card.origin == LineOrigin::Own);
+        if !is_ours || card.origin != LineOrigin::Own {
             return Err(EditorError::ForeignHistory);
         }
         match card.kind {
-            Kind::Undo(_) | Kind::Redo(_) => Err(EditorError::EntryNotFound),
+            EntryKind::Undo(_) | EntryKind::Redo(_) => Err(EditorError::EntryNotFound),
             _ if request.redo && !known.undone.contains(&target) => Err(EditorError::NothingToRedo),
             _ if !request.redo && is_undone => Err(EditorError::AlreadyUndone),
-            Kind::Edit | Kind::Foreign => Ok((target, last)),
+            EntryKind::Edit | EntryKind::Foreign => Ok((target, last)),
         }
     }
 
@@ -321,7 +321,7 @@ impl DocumentWriter {
             let state = self.store.state();
             let is_foreign = |number: &u64| {
                 let card = state.ledger.entry(*number);
-                card.is_some_and(|card| card.origin == Origin::Foreign)
+                card.is_some_and(|card| card.origin == LineOrigin::Foreign)
             };
             if later.iter().any(is_foreign) {
                 return Err(EditorError::ForeignHistory);

@@ -137,7 +137,7 @@ fn path(depth: usize) -> PathBuf {
     path
 }
 
-fn folder() -> impl Strategy<Value = Option<Folder>> {
+fn folder() -> impl Strategy<Value = Option<FolderFacts>> {
     let mark = prop_oneof![
         4 => Just(None),
         1 => Just(Some(RootMark::History)),
@@ -145,7 +145,7 @@ fn folder() -> impl Strategy<Value = Option<Folder>> {
         1 => Just(Some(RootMark::Git)),
     ];
     let folder = (mark, 0..8_u32, 0..8_u32, 0..8_u32).prop_map(|(mark, device, owner, open)| {
-        Folder {
+        FolderFacts {
             mark,
             // Mostly the same.
             device: u64::from(device == 0),

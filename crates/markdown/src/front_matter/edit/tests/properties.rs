@@ -144,7 +144,7 @@ proptest! {
         prop_assert!(changed.strip_prefix("---").unwrap().starts_with(start), "{:?}", changed);
         prop_assert!(changed.ends_with(end), "{:?}", changed);
         let read = value_of(&changed, &key).unwrap();
-        prop_assert!(reads_as(&value, &read, Dates::AsText), "{:?}", changed);
+        prop_assert!(reads_as(&value, &read, DateStyle::AsText), "{:?}", changed);
         let again = set_key(changed.as_bytes(), &key, &value).unwrap();
         prop_assert!(again.is_empty());
         let same = set_key(note.as_bytes(), &key, &value_of(&note, &key).unwrap()).unwrap();

@@ -26,13 +26,13 @@ pub(super) struct Bounds {
 }
 
 /// The connections that are open.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     bounds: Bounds,
-    state: Mutex<State>,
+    state: Mutex<ConnectionTable>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionTable {
     open: usize,
     /// Those who have connections, and nobody else.
     addresses: HashMap<IpAddr, Address>,
@@ -53,17 +53,17 @@ struct Address {
 type Idle = (bool, u64);
 
 /// The place of one connection, given back when dropped.
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct ConnectionSlot {
+    places: Arc<ConnectionSlots>,
     address: IpAddr,
     /// Fires when the connection has to give way.
     given_up: CancellationToken,
-    doing: Mutex<Doing>,
+    doing: Mutex<ConnectionActivity>,
 }
 
 /// What a connection is doing.
 #[derive(Default)]
-struct Doing {
+struct ConnectionActivity {
     /// Requests under way.
     asking: usize,
     /// Where it stands among those that can give way, while it has none.
@@ -71,9 +71,9 @@ struct Doing {
 }
 
 /// A request under way; its connection stays open until this is dropped.
-pub(super) struct Asking(Arc<Place>);
+pub(super) struct RequestGuard(Arc<ConnectionSlot>);
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -82,7 +82,7 @@ impl Places {
     }
 
     /// A place for a connection from `peer`, if there is one, or one that gives way.
-    pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Arc<Place>> {
+    pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Arc<ConnectionSlot>> {
         let is_proxy = self.bounds.proxies.contains(&peer.to_canonical());
         let address = network(peer);
         let mut state = self.state.lock();
@@ -104,11 +104,11 @@ impl Places {
             known.open += 1;
             known.idle.insert(idle, given_up.clone());
         });
-        Some(Arc::new(Place {
+        Some(Arc::new(ConnectionSlot {
             places: Arc::clone(self),
             address,
             given_up,
-            doing: Mutex::new(Doing {
+            doing: Mutex::new(ConnectionActivity {
                 asking: 0,
                 idle: Some(idle),
             }),
@@ -116,7 +116,7 @@ impl Places {
     }
 }
 
-impl State {
+impl ConnectionTable {
     fn moment(&mut self, has_asked: bool) -> Idle {
         self.moments += 1;
         (has_asked, self.moments)
@@ -150,16 +150,16 @@ impl State {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Notes that a request has come; `None` when the connection has to go.
-    pub(super) fn asks(self: &Arc<Self>) -> Option<Asking> {
+    pub(super) fn asks(self: &Arc<Self>) -> Option<RequestGuard> {
         let mut doing = self.doing.lock();
         if let Some(since) = doing.idle.take() {
             let mut state = self.places.state.lock();
             state.change(self.address, |known| known.idle.remove(&since))?;
         }
         doing.asking += 1;
-        Some(Asking(Arc::clone(self)))
+        Some(RequestGuard(Arc::clone(self)))
     }
 
     /// Waits until the connection has to give way to another.
@@ -168,7 +168,7 @@ impl Place {
     }
 }
 
-impl Drop for Asking {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         let place = &self.0;
         let mut doing = place.doing.lock();
@@ -184,7 +184,7 @@ impl Drop for Asking {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let since = self.doing.lock().idle.take();
         let mut state = self.places.state.lock();
@@ -206,8 +206,8 @@ mod tests {
 
     const PROXY: u8 = 99;
 
-    fn places(max: usize, per_address: usize) -> Arc<Places> {
-        Arc::new(Places::new(Bounds {
+    fn places(max: usize, per_address: usize) -> Arc<ConnectionSlots> {
+        Arc::new(ConnectionSlots::new(Bounds {
             max,
             per_address,
             proxies: vec![address(PROXY)],
@@ -218,7 +218,7 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    fn is_given_up(place: &Place) -> bool {
+    fn is_given_up(place: &ConnectionSlot) -> bool {
         place.given_up.is_cancelled()
     }
 
@@ -270,7 +270,7 @@ mod tests {
     fn an_address_has_only_its_share_and_a_proxy_stands_for_many() {
         let places = places(10, 2);
         let held: Vec<_> = (0..2).map(|_| places.take(address(1)).unwrap()).collect();
-        let asking: Vec<_> = held.iter().map(Place::asks).collect();
+        let asking: Vec<_> = held.iter().map(ConnectionSlot::asks).collect();
         assert!(places.take(address(1)).is_none());
         drop(asking);
         assert!(places.take(address(1)).is_some());

@@ -414,7 +414,7 @@ impl Certificate {
 #[tokio::test]
 async fn encrypted_connections_work_and_a_new_certificate_counts_at_once() {
     let (old, new) = (Certificate::new(), Certificate::new());
-    let live = Arc::new(Live::new(old.tls()));
+    let live = Arc::new(LiveValue::new(old.tls()));
     let encrypted = ListenerSettings {
         tls: Some(Arc::clone(&live)),
         ..settings()
@@ -440,7 +440,7 @@ async fn encrypted_connections_work_and_a_new_certificate_counts_at_once() {
 async fn a_handshake_holds_up_nobody_but_its_client() {
     let certificate = Certificate::new();
     let encrypted = ListenerSettings {
-        tls: Some(Arc::new(Live::new(certificate.tls()))),
+        tls: Some(Arc::new(LiveValue::new(certificate.tls()))),
         ..settings()
     };
     let short = ListenerSettings {

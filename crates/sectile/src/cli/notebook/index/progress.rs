@@ -6,7 +6,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sectile_library::filling::Progress;
+use sectile_library::filling::FillProgress;
 
 use crate::cli::ui::{tell, visible};
 
@@ -27,7 +27,7 @@ fn drawn(length: usize, collection: &str, template: &str) -> ProgressBar {
 }
 
 /// The progress of the second tier.
-pub(super) struct FillingBar {
+pub(super) struct TierProgressBar {
     bar: ProgressBar,
     collection: String,
     started: Instant,
@@ -35,7 +35,7 @@ pub(super) struct FillingBar {
     told: Cell<Instant>,
 }
 
-impl FillingBar {
+impl TierProgressBar {
     pub(super) fn new(collection: &str) -> Self {
         Self {
             bar: drawn(0, collection, "{prefix} [{bar:30}] {pos}/{len} {msg}"),
@@ -45,8 +45,8 @@ impl FillingBar {
         }
     }
 
-    pub(super) fn show(&self, progress: Progress) {
-        let Progress { done, all, .. } = progress;
+    pub(super) fn show(&self, progress: FillProgress) {
+        let FillProgress { done, all, .. } = progress;
         let speed = speed(progress, self.started.elapsed());
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
@@ -64,7 +64,7 @@ impl FillingBar {
 }
 
 /// Describes the speed and the remaining time, once they can be estimated. Cached vectors took no time.
-fn speed(progress: Progress, elapsed: Duration) -> String {
+fn speed(progress: FillProgress, elapsed: Duration) -> String {
     let left = progress.all.saturating_sub(progress.done) as u64;
     let embedded = progress.embedded as u64;
     let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_speed_is_that_of_what_was_embedded_now() {
-        let progress = |done, embedded| Progress {
+        let progress = |done, embedded| FillProgress {
             done,
             all: 10_000,
             embedded,

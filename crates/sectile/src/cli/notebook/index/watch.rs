@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Indexing, Row, told};
+use super::{IndexRow, IndexRun, told};
 use crate::cli::{
     interrupt::Interrupt,
     ui::{CliError, tell, visible},
@@ -27,13 +27,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const SHORTEST_FILLING: Duration = Duration::from_secs(5);
 
 /// Events from outside.
-struct News {
+struct ChangeSignal {
     /// Whether something changed since the last round began.
     changed: AtomicBool,
     wake: mpsc::Sender<()>,
 }
 
-impl News {
+impl ChangeSignal {
     fn changed(&self) {
         self.changed.store(true, Ordering::Relaxed);
         self.wake();
@@ -46,9 +46,9 @@ impl News {
 }
 
 /// Indexes until it is stopped.
-pub(super) fn watch(mut indexing: Indexing<'_>, as_json: bool) -> Result<(), CliError> {
+pub(super) fn watch(mut indexing: IndexRun<'_>, as_json: bool) -> Result<(), CliError> {
     let (wake, woken) = mpsc::channel();
-    let news = Arc::new(News {
+    let news = Arc::new(ChangeSignal {
         changed: AtomicBool::new(false),
         wake,
     });
@@ -70,7 +70,7 @@ pub(super) fn watch(mut indexing: Indexing<'_>, as_json: bool) -> Result<(), Cli
 }
 
 /// Waits for a change, a request to stop, or a timeout.
-fn wait(woken: &mpsc::Receiver<()>, news: &News) {
+fn wait(woken: &mpsc::Receiver<()>, news: &ChangeSignal) {
     if !news.changed.load(Ordering::Relaxed) && woken.recv_timeout(PAUSE).is_err() {
         return;
     }
@@ -80,11 +80,11 @@ fn wait(woken: &mpsc::Receiver<()>, news: &News) {
 
 /// Updates all collections. Returns those that changed; all of them, the first time.
 fn round(
-    indexing: &Indexing<'_>,
-    news: &Arc<News>,
+    indexing: &IndexRun<'_>,
+    news: &Arc<ChangeSignal>,
     watches: &mut HashMap<String, Option<Box<dyn Any + Send + Sync>>>,
     is_first: bool,
-) -> Result<Vec<Row>, CliError> {
+) -> Result<Vec<IndexRow>, CliError> {
     let collections = match indexing.collections() {
         Ok(collections) => collections,
         Err(error) if is_first => return Err(error),

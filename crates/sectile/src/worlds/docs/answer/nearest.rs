@@ -1,20 +1,22 @@
 //! The last resort: sections that are near in meaning, for a query none of whose words are in the documents.
 
 use sectile_mcp::{Failure, FailureKind};
-use sectile_retrieval::{Embedder as _, Meanings, ModelError, Near, Remarks};
+use sectile_retrieval::{Embedder as _, Meanings, ModelError, NearPassage, Remarks};
 
-use super::{Answered, Asked, Chosen, Explained, FoundBy, Receipt, assembled};
-use crate::worlds::docs::{Docs, library::Shelf};
+use super::{
+    ChosenPassage, DocsQuery, DocsSearchAnswer, FoundBy, Receipt, ScoreExplanation, assembled,
+};
+use crate::worlds::docs::{DocsWorld, library::VisibleCorpus};
 
 /// The answer with the sections that are nearest in meaning, or `None` when words decide: the settings do not want it, a
 /// section has one of the words, in whatever form or spelling, the query has no words, or nothing is near enough.
 pub(super) fn answer(
-    docs: &Docs,
-    shelf: &Shelf,
-    asked: &Asked<'_>,
+    docs: &DocsWorld,
+    shelf: &VisibleCorpus,
+    asked: &DocsQuery<'_>,
     remarks: &Remarks,
     receipt: &Receipt,
-) -> Result<Option<Answered>, Failure> {
+) -> Result<Option<DocsSearchAnswer>, Failure> {
     if !docs.meaning_as_last_resort || remarks.total > 0 || asked.query.is_empty() {
         return Ok(None);
     }
@@ -27,20 +29,20 @@ pub(super) fn answer(
     if near.is_empty() {
         return Ok(None);
     }
-    let chosen = near.iter().take(asked.most).map(|one| Chosen {
+    let chosen = near.iter().take(asked.most).map(|one| ChosenPassage {
         passage: one.passage,
-        explained: Explained {
+        explained: ScoreExplanation {
             nearness: asked.explain.then_some(one.nearness),
-            ..Explained::default()
+            ..ScoreExplanation::default()
         },
     });
-    let passages = || near.iter().map(|Near { passage, .. }| *passage);
+    let passages = || near.iter().map(|NearPassage { passage, .. }| *passage);
     let best = |wanted: &dyn Fn(usize) -> bool| passages().find(|passage| wanted(*passage));
     let receipt = Receipt {
         ranking: format!("{}+{}", receipt.ranking, Meanings::rules(model)),
         ..receipt.clone()
     };
-    Ok(Some(Answered {
+    Ok(Some(DocsSearchAnswer {
         found_by: Some(FoundBy::Meaning),
         total_matches: near.len(),
         unknown_terms: remarks.unknown.clone(),

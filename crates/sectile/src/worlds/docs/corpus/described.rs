@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use sectile_markdown::{Digest, Mapping, Source, Value, is_slug, slug};
 
-use super::{DocsDocument, Role, is_md};
+use super::{DocRole, DocsDocument, is_md};
 
 pub(crate) const MAX_SLUG: usize = 64;
 /// Characters kept of a title.
@@ -14,26 +14,30 @@ const MAX_WRITTEN_DESCRIPTION: usize = 1000;
 /// Characters kept of a description that is only the first sentence.
 const MAX_DERIVED_DESCRIPTION: usize = 200;
 
-pub(super) struct Described {
+pub(super) struct DocDescription {
     pub(super) slug: String,
     pub(super) title: String,
-    pub(super) role: Role,
+    pub(super) role: DocRole,
     pub(super) description: String,
     /// What the front matter has that cannot be used, in sentences.
     pub(super) problems: Vec<String>,
 }
 
-pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&DocsDocument>) -> Described {
+pub(super) fn describe(
+    bytes: &[u8],
+    file_name: &str,
+    listed: Option<&DocsDocument>,
+) -> DocDescription {
     let source = Source::new(bytes);
     let stem = stem(file_name);
-    let mut front_matter = FrontMatter::read(&source);
+    let mut front_matter = DocFrontMatter::read(&source);
     let written_title = front_matter
         .text("title", MAX_TITLE)
         .or_else(|| one_line(listed?.title.as_deref()?, MAX_TITLE));
     let written_description = front_matter
         .text("description", MAX_WRITTEN_DESCRIPTION)
         .or_else(|| one_line(listed?.description.as_deref()?, MAX_WRITTEN_DESCRIPTION));
-    Described {
+    DocDescription {
         slug: front_matter
             .slug()
             .or_else(|| listed?.slug.clone())
@@ -41,7 +45,7 @@ pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&DocsDocume
         role: front_matter
             .role()
             .or(listed.map(|listed| listed.role))
-            .unwrap_or(Role::Pattern),
+            .unwrap_or(DocRole::Pattern),
         title: written_title.unwrap_or_else(|| derived_title(&source, stem)),
         description: written_description.unwrap_or_else(|| derived_description(&source)),
         problems: front_matter.problems,
@@ -79,12 +83,12 @@ pub(super) fn free_slug(wanted: &str, taken: &HashSet<String>) -> String {
 }
 
 /// The front matter, and what is wrong in it.
-struct FrontMatter {
+struct DocFrontMatter {
     values: Mapping,
     problems: Vec<String>,
 }
 
-impl FrontMatter {
+impl DocFrontMatter {
     fn read(source: &Source<'_>) -> Self {
         let mut problems = Vec::new();
         let values = match source.front_matter_value() {
@@ -131,16 +135,16 @@ impl FrontMatter {
         found
     }
 
-    fn role(&mut self) -> Option<Role> {
+    fn role(&mut self) -> Option<DocRole> {
         let found = match self.values.get("role")? {
             Value::Null => return None,
-            Value::String(text) => Role::parse(text),
+            Value::String(text) => DocRole::parse(text),
             _ => None,
         };
         if found.is_none() {
             self.refuse(
                 "role",
-                &format!("one of {}", Role::ALL.map(Role::as_str).join(", ")),
+                &format!("one of {}", DocRole::ALL.map(DocRole::as_str).join(", ")),
             );
         }
         found

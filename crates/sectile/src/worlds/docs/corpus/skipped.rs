@@ -6,7 +6,7 @@ use super::{DocsDocument, described::slug_of_file, file_name};
 
 /// A document, or a place for documents, that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Skipped {
+pub(crate) struct SkippedDoc {
     /// Which one, for people: never a path of the machine.
     pub(crate) label: String,
     /// Which one, for clients: nothing of where its folder is.
@@ -16,7 +16,7 @@ pub(crate) struct Skipped {
     pub(crate) reason: SkipReason,
 }
 
-impl Skipped {
+impl SkippedDoc {
     pub(super) fn new(
         label: String,
         name: &str,
@@ -150,7 +150,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-impl fmt::Display for Skipped {
+impl fmt::Display for SkippedDoc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` {}.", self.label, self.reason)
     }

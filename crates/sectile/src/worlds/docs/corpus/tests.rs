@@ -38,7 +38,7 @@ fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> DocsSettings {
                 path: given(written),
                 slug: None,
                 title: None,
-                role: Role::Decision,
+                role: DocRole::Decision,
                 description: None,
             })
             .collect(),
@@ -47,19 +47,19 @@ fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> DocsSettings {
     }
 }
 
-const MANUAL: &[Embedded] = &[
-    Embedded {
+const MANUAL: &[EmbeddedDoc] = &[
+    EmbeddedDoc {
         name: "docs/model.md",
         bytes: b"---\nrole: reasoning\n---\n# The model\n\nIt is one. Really.\n",
     },
-    Embedded {
+    EmbeddedDoc {
         name: "docs/tools.md",
         bytes: b"# Tools\n",
     },
 ];
 
 /// Every document as `slug label`, every skipped one as `label code`.
-fn outcome(corpus: &Corpus) -> (Vec<String>, Vec<String>) {
+fn outcome(corpus: &DocsCorpus) -> (Vec<String>, Vec<String>) {
     let documents = corpus.documents.iter();
     let skipped = corpus.skipped.iter();
     (
@@ -73,7 +73,7 @@ fn outcome(corpus: &Corpus) -> (Vec<String>, Vec<String>) {
 }
 
 #[track_caller]
-fn check(corpus: &Corpus, documents: &[&str], skipped: &[&str]) {
+fn check(corpus: &DocsCorpus, documents: &[&str], skipped: &[&str]) {
     let (loaded, left_out) = outcome(corpus);
     assert_eq!(loaded, documents);
     assert_eq!(left_out, skipped);
@@ -81,11 +81,11 @@ fn check(corpus: &Corpus, documents: &[&str], skipped: &[&str]) {
 
 #[test]
 fn roles_have_names_and_an_order() {
-    for role in Role::ALL {
-        assert_eq!(Role::parse(role.as_str()), Some(role));
+    for role in DocRole::ALL {
+        assert_eq!(DocRole::parse(role.as_str()), Some(role));
     }
-    assert_eq!(Role::parse("Pattern"), None);
-    assert!(Role::ALL.is_sorted());
+    assert_eq!(DocRole::parse("Pattern"), None);
+    assert!(DocRole::ALL.is_sorted());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_manual_then_the_list_then_extra_paths_in_order_of_path() {
         ("first.md", b"\xef\xbb\xbf# First\n"),
     ]);
     let settings = settings(&folder, &["last.md", "./g/"], &["first.md", "g/b.md"]);
-    let corpus = Corpus::load(&settings, MANUAL);
+    let corpus = DocsCorpus::load(&settings, MANUAL);
     check(
         &corpus,
         &[
@@ -123,17 +123,28 @@ fn the_manual_then_the_list_then_extra_paths_in_order_of_path() {
             model.description.as_str(),
             model.origin
         ),
-        ("The model", Role::Reasoning, "It is one.", Origin::Manual)
+        (
+            "The model",
+            DocRole::Reasoning,
+            "It is one.",
+            DocOrigin::Manual
+        )
     );
     assert_eq!(&*model.bytes, MANUAL[0].bytes);
     let first = &corpus.documents[2];
-    assert_eq!((first.role, first.origin), (Role::Decision, Origin::Extra));
+    assert_eq!(
+        (first.role, first.origin),
+        (DocRole::Decision, DocOrigin::Extra)
+    );
     assert_eq!(&*first.bytes, b"\xef\xbb\xbf# First\n");
     assert_eq!(&*corpus.documents[5].bytes, b"# A\r\n");
 
     let mut without = settings;
     without.written.include_default_docs = false;
-    assert_eq!(Corpus::load(&without, MANUAL).documents[0].slug, "first");
+    assert_eq!(
+        DocsCorpus::load(&without, MANUAL).documents[0].slug,
+        "first"
+    );
 }
 
 #[test]
@@ -144,7 +155,7 @@ fn a_file_counts_once_however_often_it_is_reached() {
         &["g", "g/sub", "g/a.md", "g/../g"],
         &["g/sub/b.md", "g/sub/../sub/b.md"],
     );
-    let corpus = Corpus::load(&settings, &[]);
+    let corpus = DocsCorpus::load(&settings, &[]);
     check(&corpus, &["b g/sub/b.md", "a g/a.md"], &[]);
     assert_eq!(
         corpus.notes,
@@ -162,7 +173,7 @@ fn slugs_never_clash() {
         ("g/sub/x.md", b"---\nslug: tools\n---\nx\n"),
         ("g/sub/y.md", b"---\nslug: BAD\n---\nx\n"),
     ]);
-    let corpus = Corpus::load(&settings(&folder, &["g"], &[]), MANUAL);
+    let corpus = DocsCorpus::load(&settings(&folder, &["g"], &[]), MANUAL);
     check(
         &corpus,
         &[
@@ -200,7 +211,7 @@ fn what_cannot_be_loaded_is_skipped_with_its_reason() {
         &["g", "notes.txt", "missing.md", "missing", "notes.txt/x.md"],
         &["gone.md", "g", "notes.txt"],
     );
-    let corpus = Corpus::load(&settings, &[]);
+    let corpus = DocsCorpus::load(&settings, &[]);
     check(
         &corpus,
         &["right g/right.md"],
@@ -235,7 +246,7 @@ fn limits_hold_for_the_manual_too_and_smaller_documents_may_still_fit() {
     ]);
     let mut settings = settings(&folder, &["."], &[]);
     settings.written.max_total_bytes = 100;
-    let corpus = Corpus::load(&settings, &MANUAL[1..]);
+    let corpus = DocsCorpus::load(&settings, &MANUAL[1..]);
     check(
         &corpus,
         &["tools docs/tools.md", "a a.md", "c c.md"],
@@ -244,14 +255,14 @@ fn limits_hold_for_the_manual_too_and_smaller_documents_may_still_fit() {
     assert_eq!(corpus.total_bytes(), 98);
     settings.written.max_docs = 2;
     check(
-        &Corpus::load(&settings, &MANUAL[1..]),
+        &DocsCorpus::load(&settings, &MANUAL[1..]),
         &["tools docs/tools.md", "a a.md"],
         &["b.md max_docs", "c.md max_docs"],
     );
     settings.written.max_docs = 1;
     settings.written.max_doc_bytes = 10;
     check(
-        &Corpus::load(&settings, MANUAL),
+        &DocsCorpus::load(&settings, MANUAL),
         &["tools docs/tools.md"],
         &[
             "docs/model.md max_doc_bytes",
@@ -284,7 +295,7 @@ fn links_pipes_and_odd_names_neither_block_nor_load_twice() {
     symlink("out/stored", at("named.md")).unwrap();
     symlink("loop.md", at("loop.md")).unwrap();
     let _pipe = std::os::unix::net::UnixListener::bind(at("g/socket.md")).unwrap();
-    let corpus = Corpus::load(
+    let corpus = DocsCorpus::load(
         &settings(
             &folder,
             &["g", "linked", "g/socket.md", "loop.md"],
@@ -325,7 +336,7 @@ fn absolute_paths_are_shown_by_their_last_part() {
         });
     }
     check(
-        &Corpus::load(&settings, &[]),
+        &DocsCorpus::load(&settings, &[]),
         &["a guides/sub/a.md"],
         &["nothing.md missing"],
     );
@@ -355,10 +366,10 @@ fn what_folders_keep_to_themselves_is_listed_apart_from_what_is_skipped() {
         ("g/empty.md", b""),
     ]);
     let listed = |extra: &[&str]| {
-        let corpus = Corpus::load(&settings(&folder, extra, &[]), &[]);
+        let corpus = DocsCorpus::load(&settings(&folder, extra, &[]), &[]);
         assert_eq!(corpus.missing, [""; 0]);
         check(
-            &Corpus {
+            &DocsCorpus {
                 documents: Vec::new(),
                 ..corpus.clone()
             },
@@ -392,7 +403,7 @@ fn clients_get_names_that_do_not_tell_where_a_folder_is() {
         ("team/secret-project/large.md", &[b'x'; 101]),
     ]);
     let names = |extra: &[&str]| {
-        let corpus = Corpus::load(&settings(&folder, extra, &[]), &[]);
+        let corpus = DocsCorpus::load(&settings(&folder, extra, &[]), &[]);
         let skipped = corpus.skipped.iter();
         skipped
             .map(|one| (one.name.clone(), one.slug.clone()))
@@ -409,7 +420,7 @@ fn clients_get_names_that_do_not_tell_where_a_folder_is() {
         empty(),
         "a folder that is named by its parent"
     );
-    let corpus = Corpus::load(&settings(&folder, &["team/nowhere", "here.md"], &[]), &[]);
+    let corpus = DocsCorpus::load(&settings(&folder, &["team/nowhere", "here.md"], &[]), &[]);
     assert_eq!(corpus.missing, ["team/nowhere", "here.md"]);
 }
 
@@ -419,7 +430,7 @@ fn ten_thousand_files_are_all_accounted_for() {
     for number in 0..10_000 {
         fs::write(folder.path().join(format!("{number:05}.md")), "x").unwrap();
     }
-    let corpus = Corpus::load(&settings(&folder, &["."], &[]), &[]);
+    let corpus = DocsCorpus::load(&settings(&folder, &["."], &[]), &[]);
     assert_eq!((corpus.documents.len(), corpus.skipped.len()), (32, 9968));
     assert_eq!(corpus.documents[31].label, "00031.md");
     assert!(corpus.skipped.is_sorted_by_key(|skipped| &skipped.label));
@@ -447,7 +458,7 @@ proptest! {
             let mut settings = settings(&folder, &["."], &[]);
             settings.written.max_docs = 6;
             settings.written.max_total_bytes = 300;
-            Corpus::load(&settings, MANUAL)
+            DocsCorpus::load(&settings, MANUAL)
         };
         let corpus = load(&named);
         prop_assert_eq!(&corpus, &load(&shuffled));

@@ -1,17 +1,19 @@
 //! `docs_search`: the sections of the manual that answer a question.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, JsonObject, Tool, input_schema, output_schema};
+use sectile_mcp::{
+    AnswerFacts, CallContext, Failure, JsonObject, Tool, input_schema, output_schema,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Docs, DocsSection,
-    answer::{Answered, DEFAULT_SECTIONS},
-    corpus::Role,
+    DocsSection, DocsWorld,
+    answer::{DEFAULT_SECTIONS, DocsSearchAnswer},
+    corpus::DocRole,
 };
 
-pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
+pub(super) fn tool(settings: &DocsSection) -> Tool<DocsWorld> {
     let name = format!("{}_docs_search", settings.namespace.replace('-', "_"));
     let most = settings.max_sections.clamp(1, 10);
     // Slow, since the first question of callers who see the same documents has these indexed.
@@ -29,7 +31,7 @@ pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct DocsSearchParams {
     /// A question or some words; up to 2,048 bytes and 32 words. Empty: an overview, one section for each role, as far as max_sections allows.
     query: String,
     // What is said of it depends on the settings.
@@ -41,8 +43,8 @@ struct Params {
 
 /// The schema of the arguments, with the most sections that the settings allow.
 fn input(most: usize) -> JsonObject {
-    let mut schema = input_schema::<Params>();
-    let (usual, of_overview) = (DEFAULT_SECTIONS.min(most), Role::ALL.len().min(most));
+    let mut schema = input_schema::<DocsSearchParams>();
+    let (usual, of_overview) = (DEFAULT_SECTIONS.min(most), DocRole::ALL.len().min(most));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         // As the contract has it: left out or a number, never null.
         let max_sections = json!({
@@ -60,7 +62,7 @@ fn input(most: usize) -> JsonObject {
 
 /// The schema of answers when only words decide.
 fn output_by_words() -> JsonObject {
-    let mut schema = Value::Object(output_schema::<Answered>());
+    let mut schema = Value::Object(output_schema::<DocsSearchAnswer>());
     for (place, name) in [
         ("/properties", "found_by"),
         ("/$defs/FoundSection/properties", "nearness"),
@@ -76,10 +78,10 @@ fn output_by_words() -> JsonObject {
 }
 
 fn handle(
-    docs: &Docs,
-    params: Params,
+    docs: &DocsWorld,
+    params: DocsSearchParams,
     context: &CallContext,
-) -> Result<(Answered, Facts), Failure> {
+) -> Result<(DocsSearchAnswer, AnswerFacts), Failure> {
     let answered = docs.search(&params.query, params.max_sections, params.explain, context)?;
     let facts = answered.facts();
     Ok((answered, facts))

@@ -163,7 +163,7 @@ fn said(error: &EditorError, path: Option<&NotePath>, heading: &str) -> (i32, St
         id: None,
         heading: Some(heading.to_owned()),
     };
-    let about = About::document(path, &context)
+    let about = CallSubject::document(path, &context)
         .section(&section)
         .entry(Some(u64::MAX));
     parts(&failure_about(error, &about))
@@ -269,7 +269,7 @@ fn message_names_the_documents_that_a_change_is_about() {
             "There is already a document at this path.",
         ),
     ] {
-        let about = About::operations(operations, &context);
+        let about = CallSubject::operations(operations, &context);
         let said = what(&error, &about);
         assert!(said.starts_with(message), "{said}");
     }

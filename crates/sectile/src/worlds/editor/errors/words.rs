@@ -5,15 +5,15 @@ use sectile_mcp::{CallContext, may_be_repeated, quoted};
 use sectile_vault::{
     NotePath,
     editor::{
-        At, Candidate, CreateDocument, DeleteDocument, DeleteSection, EditText, EditorError,
-        InsertSection, MoveSection, Operation, RenameDocument, RenameSection, SectionRef,
-        SetFrontMatter, UpdateSection, is_markdown,
+        Candidate, CreateDocument, DeleteDocument, DeleteSection, EditText, EditorError,
+        InsertSection, MoveSection, Operation, Placement, RenameDocument, RenameSection,
+        SectionRef, SetFrontMatter, UpdateSection, is_markdown,
     },
 };
 
 /// What a call is about, as far as its arguments tell.
 #[derive(Default)]
-pub(in super::super) struct About<'a> {
+pub(in super::super) struct CallSubject<'a> {
     /// The documents that it names.
     paths: Vec<&'a NotePath>,
     /// The documents that it would make.
@@ -25,7 +25,7 @@ pub(in super::super) struct About<'a> {
     context: Option<&'a CallContext>,
 }
 
-impl<'a> About<'a> {
+impl<'a> CallSubject<'a> {
     /// A document, where one is named.
     pub(in super::super) fn document(
         path: impl Into<Option<&'a NotePath>>,
@@ -71,7 +71,7 @@ impl<'a> About<'a> {
         match operation {
             Operation::Insert(InsertSection { path, at, .. }) => {
                 self.paths.extend(path);
-                if let At::Next { anchor, .. } = at {
+                if let Placement::Next { anchor, .. } = at {
                     section = Some(anchor);
                 }
             }
@@ -170,7 +170,7 @@ fn only(paths: &[&NotePath]) -> Option<String> {
 }
 
 /// What is wrong: one sentence or two, the first of which is the contract's where it has one.
-pub(super) fn what(error: &EditorError, about: &About<'_>) -> String {
+pub(super) fn what(error: &EditorError, about: &CallSubject<'_>) -> String {
     use EditorError as E;
     let path = about.path();
     let document = path
@@ -263,7 +263,7 @@ pub(super) fn what(error: &EditorError, about: &About<'_>) -> String {
 }
 
 /// What is wrong with a request about the past.
-fn past(error: &EditorError, about: &About<'_>) -> String {
+fn past(error: &EditorError, about: &CallSubject<'_>) -> String {
     use EditorError as E;
     let path = about.path();
     let beside = |before: &str| {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     super::{
         EditorWorld,
-        answers::{Write, write_tool},
+        answers::{PendingWrite, write_tool},
         errors::bad_arguments,
         params::{EditArguments, WriteOptions, closed_schema},
     },
@@ -31,12 +31,12 @@ pub(super) fn tool() -> Tool<EditorWorld> {
         "Apply edits",
         "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
     )
-    .input(closed_schema::<Params>);
+    .input(closed_schema::<ApplyEditsParams>);
     write_tool(tool, planned)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+struct ApplyEditsParams {
     /// The edits, in order. The operation of each is the name of a tool, and its other fields are arguments of that tool.
     edits: Vec<BatchEdit>,
     /// Agree to a deletion that is larger than the configured size.
@@ -123,7 +123,11 @@ fn close_forms(schema: &mut Schema) {
     }
 }
 
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
+fn planned(
+    world: &EditorWorld,
+    params: ApplyEditsParams,
+    context: &CallContext,
+) -> Result<PendingWrite, Failure> {
     if params.edits.is_empty() {
         return Err(bad_arguments("Invalid arguments: edits is empty."));
     }
@@ -136,9 +140,11 @@ fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result
     let operations = edits
         .map(|(index, edit)| call.operation(index, edit))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Write::batch("apply_edits", "Edits applied.", operations)
-        .confirmed(params.confirm)
-        .with(params.options))
+    Ok(
+        PendingWrite::batch("apply_edits", "Edits applied.", operations)
+            .confirmed(params.confirm)
+            .with(params.options),
+    )
 }
 
 /// What all edits of a call have in common.

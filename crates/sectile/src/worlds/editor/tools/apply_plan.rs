@@ -1,11 +1,11 @@
 //! `apply_plan`: writes exactly what a dry run showed.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
-use sectile_vault::editor::{EditorError, Watch};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
+use sectile_vault::editor::{CallHooks, EditorError};
 use serde::Deserialize;
 
-use super::super::{EditorWorld, answers::Written, errors::About};
+use super::super::{EditorWorld, answers::WriteAnswer, errors::CallSubject};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::destructive(
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ApplyPlanParams {
     /// The plan that a call with dry_run answered.
     plan: String,
     /// Agree to a deletion that is larger than the configured size.
@@ -28,14 +28,14 @@ struct Params {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: ApplyPlanParams,
     context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+) -> Result<(WriteAnswer, AnswerFacts), Failure> {
     let stop = || context.cancelled.is_cancelled();
     let apply = |confirm| {
         world
             .editor
-            .apply_plan(&params.plan, confirm, Watch::until(&stop))
+            .apply_plan(&params.plan, confirm, CallHooks::until(&stop))
     };
     let mut result = apply(params.confirm);
     if let Err(EditorError::NotConfirmed { bytes }) = &result
@@ -43,6 +43,6 @@ fn handle(
     {
         result = apply(true);
     }
-    let report = result.map_err(|error| world.failure(&error, &About::default()))?;
+    let report = result.map_err(|error| world.failure(&error, &CallSubject::default()))?;
     Ok(world.written(report, "Plan applied.", false))
 }

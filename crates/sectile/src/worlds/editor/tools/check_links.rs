@@ -1,11 +1,11 @@
 //! `check_links`: which links lead nowhere.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
-use sectile_vault::editor::Watch;
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
+use sectile_vault::editor::CallHooks;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, answers::LeadsNowhere, errors::About};
+use super::super::{EditorWorld, answers::BrokenLinkEntry, errors::CallSubject};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
@@ -18,14 +18,14 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct CheckLinksParams {
     /// Document, relative to the folder; without one, all documents.
     path: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Checked {
-    broken_links: Vec<LeadsNowhere>,
+struct LinkCheckAnswer {
+    broken_links: Vec<BrokenLinkEntry>,
     /// Broken links that are not named here.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
@@ -40,35 +40,35 @@ const SHOWN: usize = 200;
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: CheckLinksParams,
     context: &CallContext,
-) -> Result<(Checked, Facts), Failure> {
+) -> Result<(LinkCheckAnswer, AnswerFacts), Failure> {
     let path = params.path.map(|path| world.path(&path)).transpose()?;
     let stop = || context.cancelled.is_cancelled();
-    let watch = Watch {
+    let watch = CallHooks {
         stop: &stop,
         progress: &|done, total| context.progress.report(done, total, "documents"),
     };
     let check = world
         .editor
         .check_links(path.as_ref(), watch)
-        .map_err(|error| world.failure(&error, &About::document(path.as_ref(), context)))?;
+        .map_err(|error| world.failure(&error, &CallSubject::document(path.as_ref(), context)))?;
     let more = check.more + check.broken.len().saturating_sub(SHOWN);
-    let checked = Checked {
+    let checked = LinkCheckAnswer {
         broken_links: check
             .broken
             .into_iter()
             .take(SHOWN)
-            .map(LeadsNowhere::from)
+            .map(BrokenLinkEntry::from)
             .collect(),
         more: (more > 0).then_some(more),
         documents: check.documents,
         links: check.links,
     };
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: None,
         truncated: more > 0,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     Ok((checked, facts))
 }

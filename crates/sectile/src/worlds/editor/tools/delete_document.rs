@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
+    answers::{PendingWrite, write_tool},
     errors::bad_arguments,
     params::{EditArguments, WriteOptions, naming_schema},
 };
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
         "Delete document",
         "Delete a document. `undo` with its entry brings it back with all its section ids.",
     )
-    .input(naming_schema::<Params>);
+    .input(naming_schema::<DeleteDocumentParams>);
     write_tool(tool, planned)
 }
 
@@ -30,7 +30,7 @@ pub(super) struct DeleteDocumentArguments {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+struct DeleteDocumentParams {
     #[serde(flatten)]
     edit: DeleteDocumentArguments,
     /// Agree to a deletion that is larger than the configured size.
@@ -59,7 +59,11 @@ impl EditArguments for DeleteDocumentArguments {
     }
 }
 
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
+fn planned(
+    world: &EditorWorld,
+    params: DeleteDocumentParams,
+    context: &CallContext,
+) -> Result<PendingWrite, Failure> {
     let write = params.edit.write(world, params.options, context)?;
     Ok(write.confirmed(params.confirm))
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
+    answers::{PendingWrite, write_tool},
     params::{EditArguments, WriteOptions, closed_schema, section},
 };
 
@@ -17,7 +17,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
         "Delete section",
         "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
     )
-    .input(closed_schema::<Params>);
+    .input(closed_schema::<DeleteSectionParams>);
     write_tool(tool, planned)
 }
 
@@ -33,7 +33,7 @@ pub(super) struct DeleteSectionArguments {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+struct DeleteSectionParams {
     #[serde(flatten)]
     edit: DeleteSectionArguments,
     /// Agree to a deletion that is larger than the configured size.
@@ -61,7 +61,11 @@ impl EditArguments for DeleteSectionArguments {
     }
 }
 
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
+fn planned(
+    world: &EditorWorld,
+    params: DeleteSectionParams,
+    context: &CallContext,
+) -> Result<PendingWrite, Failure> {
     let write = params.edit.write(world, params.options, context)?;
     Ok(write.confirmed(params.confirm))
 }

@@ -1,14 +1,14 @@
 //! `get_document`: the whole text of a document.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
-    errors::About,
-    paging::{Cursor, Part},
+    errors::CallSubject,
+    paging::{Cursor, TextPart},
 };
 
 pub(super) fn tool() -> Tool<EditorWorld> {
@@ -25,7 +25,7 @@ const ADVICE: &str = "Do not take it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct GetDocumentParams {
     /// Document, relative to the folder.
     path: Option<String>,
     /// next_cursor of an answer that was cut.
@@ -57,22 +57,22 @@ struct DocumentText {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: GetDocumentParams,
     context: &CallContext,
-) -> Result<(DocumentText, Facts), Failure> {
+) -> Result<(DocumentText, AnswerFacts), Failure> {
     let path = world.named_document(params.path.as_deref(), context)?;
     let view = world
         .editor
         .view(&path)
-        .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
+        .map_err(|error| world.failure(&error, &CallSubject::document(&path, context)))?;
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let text = String::from_utf8_lossy(view.bytes());
     let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);
-    let cut = Part::of(part, cursor.offset, text.len());
-    let facts = Facts {
+    let cut = TextPart::of(part, cursor.offset, text.len());
+    let facts = AnswerFacts {
         sections: None,
         truncated: next.is_some(),
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     let document = DocumentText {
         document: part.to_owned(),

@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
-    errors::About,
-    paging::{Cursor, Part},
+    errors::CallSubject,
+    paging::{Cursor, TextPart},
 };
 
 pub(super) fn tool() -> Tool<EditorWorld> {
@@ -26,7 +26,7 @@ const ADVICE: &str = "Do not take it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct GetRevisionParams {
     /// Number of the entry.
     entry: u64,
     /// Document, relative to the folder.
@@ -62,15 +62,15 @@ struct RevisionText {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: GetRevisionParams,
     context: &CallContext,
-) -> Result<(RevisionText, Facts), Failure> {
+) -> Result<(RevisionText, AnswerFacts), Failure> {
     let path = world.named_document(params.path.as_deref(), context)?;
     let revision = world
         .editor
         .revision(&path, params.entry)
         .map_err(|error| {
-            let about = About::document(&path, context).entry(Some(params.entry));
+            let about = CallSubject::document(&path, context).entry(Some(params.entry));
             world.failure(&error, &about)
         })?;
     let bytes = revision.bytes.as_deref().unwrap_or_default();
@@ -78,11 +78,11 @@ fn handle(
     let cursor = Cursor::read(params.cursor.as_deref(), &digest)?;
     let text = String::from_utf8_lossy(bytes);
     let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);
-    let cut = Part::of(part, cursor.offset, text.len());
-    let facts = Facts {
+    let cut = TextPart::of(part, cursor.offset, text.len());
+    let facts = AnswerFacts {
         sections: None,
         truncated: next.is_some(),
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     let answer = RevisionText {
         document: revision.bytes.as_ref().map(|_| part.to_owned()),

@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::LetterCase;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use sectile_vault::editor::{SectionRef, page, part_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
-    errors::About,
-    paging::{Cursor, Part},
+    errors::CallSubject,
+    paging::{Cursor, TextPart},
     params::ScopeWord,
 };
 
@@ -24,7 +24,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct GetSectionParams {
     /// The section. Or give heading.
     section_id: Option<String>,
     /// Heading of the section, as list_sections shows it or as it is written, when only one has it.
@@ -84,9 +84,9 @@ struct SectionText {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: GetSectionParams,
     context: &CallContext,
-) -> Result<(SectionText, Facts), Failure> {
+) -> Result<(SectionText, AnswerFacts), Failure> {
     let given = params.path.as_deref();
     let path = world.document_unless_id(given, params.section_id.as_deref(), context)?;
     let wanted = SectionRef {
@@ -97,7 +97,7 @@ fn handle(
         .editor
         .find_section(path.as_ref(), &wanted, LetterCase::MayDiffer)
         .map_err(|error| {
-            let about = About::document(path.as_ref(), context).section(&wanted);
+            let about = CallSubject::document(path.as_ref(), context).section(&wanted);
             world.failure(&error, &about)
         })?;
     let subtree = matches!(params.scope, ScopeWord::Subtree);
@@ -106,12 +106,12 @@ fn handle(
     let (Some(section), Some(content)) = (section, content) else {
         return Err(world.failure(
             &sectile_vault::editor::EditorError::DocumentNotFound,
-            &About::document(path.as_ref(), context),
+            &CallSubject::document(path.as_ref(), context),
         ));
     };
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let (part, next) = page(&content, cursor.offset, world.max_answer_bytes);
-    let cut = Part::of(part, cursor.offset, content.len());
+    let cut = TextPart::of(part, cursor.offset, content.len());
     let (hash, subtree_hash) = match &cut {
         Some(_) => (part_hash(&section.hash), part_hash(&section.subtree_hash)),
         None => section.shown_hashes(world.max_answer_bytes),
@@ -120,10 +120,10 @@ fn handle(
         true => section.subtree_hash,
         false => section.hash,
     };
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(1),
         truncated: next.is_some(),
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     let text = SectionText {
         heading: section.heading,
@@ -143,7 +143,7 @@ fn handle(
         subsections: section.descendants,
         hash,
         subtree_hash,
-        whole_hash: cut.filter(Part::is_last).map(|_| whole_hash),
+        whole_hash: cut.filter(TextPart::is_last).map(|_| whole_hash),
         revision: view.revision(),
         next_cursor: next.map(|offset| cursor.at(offset)),
     };
@@ -151,7 +151,7 @@ fn handle(
 }
 
 /// How not to lose the rest of a section.
-fn advice(cut: &Part) -> &'static str {
+fn advice(cut: &TextPart) -> &'static str {
     match cut.is_last() {
         true => {
             "To replace the section, put all parts together and pass whole_hash as expected_hash; to change a passage, use \

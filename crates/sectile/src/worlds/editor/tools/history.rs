@@ -1,11 +1,11 @@
 //! `history`: what was done to a document or section.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use sectile_vault::editor::HistoryFilter;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, errors::About, resources::HistoryLine};
+use super::super::{EditorWorld, errors::CallSubject, resources::HistoryLine};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct HistoryParams {
     /// Document, relative to the folder.
     path: Option<String>,
     /// Only entries about this section.
@@ -54,19 +54,19 @@ struct History {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: HistoryParams,
     context: &CallContext,
-) -> Result<(History, Facts), Failure> {
+) -> Result<(History, AnswerFacts), Failure> {
     let document = match (&params.path, &params.section_id) {
         (None, Some(id)) => world.editor.remembered_by_section(id),
         _ => Ok(None),
     };
     let document = match document.transpose() {
-        Some(document) => document.map_err(|error| world.failure(&error, &About::default())),
+        Some(document) => document.map_err(|error| world.failure(&error, &CallSubject::default())),
         None => {
             let path = world.named_document(params.path.as_deref(), context)?;
             let document = world.editor.remembered(&path);
-            document.map_err(|error| world.failure(&error, &About::document(&path, context)))
+            document.map_err(|error| world.failure(&error, &CallSubject::document(&path, context)))
         }
     }?;
     let filter = HistoryFilter {
@@ -77,7 +77,7 @@ fn handle(
     let (entries, more) = world
         .editor
         .history_of(&document, &filter)
-        .map_err(|error| world.failure(&error, &About::default()))?;
+        .map_err(|error| world.failure(&error, &CallSubject::default()))?;
     let (can_undo, can_redo) = world.editor.can_undo_redo(&document);
     let next_before = entries.last().map(|entry| entry.number).filter(|_| more);
     let mut lines = Vec::new();
@@ -92,10 +92,10 @@ fn handle(
         lines.push(line);
     }
     let damage = world.editor.damage().len();
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: None,
         truncated: more,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     let history = History {
         history: lines,

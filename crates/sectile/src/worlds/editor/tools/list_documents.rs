@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, errors::About, paging::Cursor};
+use super::super::{EditorWorld, errors::CallSubject, paging::Cursor};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ListDocumentsParams {
     /// Only documents below this folder; . is the whole.
     folder: Option<String>,
     /// next_cursor of an answer that was cut.
@@ -37,9 +37,9 @@ struct DocumentList {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: ListDocumentsParams,
     context: &CallContext,
-) -> Result<(DocumentList, Facts), Failure> {
+) -> Result<(DocumentList, AnswerFacts), Failure> {
     let below = match &params.folder {
         None => String::new(),
         Some(folder) if ["", ".", "./"].contains(&folder.as_str()) => String::new(),
@@ -48,7 +48,7 @@ fn handle(
     let all = world
         .editor
         .documents(&|| context.cancelled.is_cancelled())
-        .map_err(|error| world.failure(&error, &About::default()))?;
+        .map_err(|error| world.failure(&error, &CallSubject::default()))?;
     let all: Vec<String> = all
         .iter()
         .map(|path| path.as_str().to_owned())
@@ -69,10 +69,10 @@ fn handle(
         documents.push(path.clone());
     }
     let next = cursor.offset + documents.len();
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: None,
         truncated: next < all.len(),
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     let list = DocumentList {
         documents,

@@ -1,11 +1,11 @@
 //! `list_sections`: all sections of a document, without their text.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, answers::ListedSection, errors::About, paging::Cursor};
+use super::super::{EditorWorld, answers::ListedSection, errors::CallSubject, paging::Cursor};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ListSectionsParams {
     /// Document, relative to the folder.
     path: Option<String>,
     /// next_cursor of an answer that was cut.
@@ -44,14 +44,14 @@ const ENTRY_BYTES: usize = 150;
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: ListSectionsParams,
     context: &CallContext,
-) -> Result<(SectionList, Facts), Failure> {
+) -> Result<(SectionList, AnswerFacts), Failure> {
     let path = world.named_document(params.path.as_deref(), context)?;
     let view = world
         .editor
         .view(&path)
-        .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
+        .map_err(|error| world.failure(&error, &CallSubject::document(&path, context)))?;
     let total = view.ids().len();
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let mut sections: Vec<ListedSection> = Vec::new();
@@ -68,10 +68,10 @@ fn handle(
         sections.push(ListedSection::new(section, world.max_answer_bytes));
     }
     let next = cursor.offset + sections.len();
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(sections.len()),
         truncated: next < total,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     let list = SectionList {
         sections,

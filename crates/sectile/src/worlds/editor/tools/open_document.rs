@@ -1,11 +1,11 @@
 //! `open_document`: makes a document the default of the connection.
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, errors::About, metadata::Metadata};
+use super::super::{EditorWorld, errors::CallSubject, metadata::DocumentMetadata};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
@@ -18,17 +18,17 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct OpenDocumentParams {
     /// Document, relative to the folder.
     path: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Opened {
+struct OpenedDocument {
     path: String,
     /// Whether it is the default now. Without a connection that lasts, pass path with each call.
     is_default: bool,
-    metadata: Metadata,
+    metadata: DocumentMetadata,
     /// Number of sections.
     sections: usize,
     bytes: usize,
@@ -41,23 +41,23 @@ struct Opened {
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: OpenDocumentParams,
     context: &CallContext,
-) -> Result<(Opened, Facts), Failure> {
+) -> Result<(OpenedDocument, AnswerFacts), Failure> {
     let path = world.path(&params.path)?;
     let view = world
         .editor
         .view(&path)
-        .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
+        .map_err(|error| world.failure(&error, &CallSubject::document(&path, context)))?;
     let document = world.editor.remembered(&path);
     let (can_undo, can_redo) = document
         .map(|document| world.editor.can_undo_redo(&document))
         // What could not be written down has no history.
         .unwrap_or_default();
-    let opened = Opened {
+    let opened = OpenedDocument {
         path: path.as_str().to_owned(),
         is_default: world.open_document(&path, context),
-        metadata: Metadata::of(world, &view),
+        metadata: DocumentMetadata::of(world, &view),
         sections: view.ids().len(),
         bytes: view.bytes().len(),
         revision: view.revision(),
@@ -65,10 +65,10 @@ fn handle(
         can_undo,
         can_redo,
     };
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(opened.sections),
         truncated: false,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
     Ok((opened, facts))
 }

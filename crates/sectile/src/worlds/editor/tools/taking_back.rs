@@ -1,18 +1,20 @@
 //! What `undo` and `redo` share: everything but their names.
 
 use schemars::JsonSchema;
-use sectile_mcp::{Answer, CallContext, Facts, Failure, JsonObject, Tool, ToolBuilder, decode};
+use sectile_mcp::{
+    Answer, AnswerFacts, CallContext, Failure, JsonObject, Tool, ToolBuilder, decode,
+};
 use sectile_vault::editor::UndoRequest;
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Written, actor, arguments_digest},
+    answers::{WriteAnswer, actor, arguments_digest},
     params::{WriteOptions, closed_schema},
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+struct UndoParams {
     /// Entry of the history, if not the last one.
     entry: Option<u64>,
     #[serde(flatten)]
@@ -21,7 +23,7 @@ struct Params {
 
 /// The arguments. There is no plan for what is taken back.
 fn schema() -> JsonObject {
-    let mut schema = closed_schema::<Params>();
+    let mut schema = closed_schema::<UndoParams>();
     let dry_run = schema
         .get_mut("properties")
         .and_then(|all| all.get_mut("dry_run"));
@@ -38,7 +40,7 @@ pub(super) fn take_back(
     message: &'static str,
 ) -> Tool<EditorWorld> {
     let tool = tool.input(schema);
-    tool.call_raw::<Params, Written>(move |world, arguments, context| {
+    tool.call_raw::<UndoParams, WriteAnswer>(move |world, arguments, context| {
         let digest = arguments_digest(&arguments);
         let params = decode(arguments)?;
         let (output, facts) = handle(world, params, context, (redo, digest), message)?;
@@ -48,11 +50,11 @@ pub(super) fn take_back(
 
 fn handle(
     world: &EditorWorld,
-    params: Params,
+    params: UndoParams,
     context: &CallContext,
     (redo, digest): (bool, String),
     message: &'static str,
-) -> Result<(Written, Facts), Failure> {
+) -> Result<(WriteAnswer, AnswerFacts), Failure> {
     let path = match params.entry {
         // An entry says which documents it is about.
         Some(_) => params

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use sectile_backends::{Objects, Postgres, PostgresSettings, S3Settings, Waiting};
+use sectile_backends::{BlockingRuntime, ObjectStorage, Postgres, PostgresSettings, S3Settings};
 use sectile_library::VectorIndexing;
 use sectile_retrieval::built_in;
 
 use super::{Bucket, OpenError};
 
 /// Opens storages that are servers. All of them share one runtime.
-pub(super) struct Servers(Waiting);
+pub(super) struct Servers(BlockingRuntime);
 
 impl Servers {
     pub(super) fn new() -> Result<Self, OpenError> {
-        Ok(Self(Waiting::new()?))
+        Ok(Self(BlockingRuntime::new()?))
     }
 
     pub(super) fn bucket(&self, settings: &S3Settings) -> Result<Bucket, OpenError> {
-        let objects = Objects::s3(settings, self.0.clone()).map_err(|problem| {
+        let objects = ObjectStorage::s3(settings, self.0.clone()).map_err(|problem| {
             OpenError::failed(format_args!("the bucket cannot be used: {problem}."))
                 .next("correct the storage in the settings file")
         })?;
         let objects = Arc::new(objects);
-        Ok((Arc::<Objects>::clone(&objects), objects))
+        Ok((Arc::<ObjectStorage>::clone(&objects), objects))
     }
 
     pub(super) fn database(

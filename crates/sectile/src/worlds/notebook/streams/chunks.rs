@@ -13,32 +13,32 @@ use serde::Serialize;
 
 use super::{
     super::{
-        answers::{GoneNote, ScoreParts, Verdict, counted, score},
+        answers::{GoneNote, PassageVerdict, ScoreParts, counted, score},
         errors::NotebookError,
     },
-    Cluster, MOST_LINKS, Reference, SECTIONS_A_CHUNK, Step, Stream,
+    Cluster, MOST_LINKS, SECTIONS_A_CHUNK, Stream, StreamReference, StreamStep,
 };
 
 /// Most characters of one whole section.
 pub(crate) const MOST_CHARACTERS: usize = 8000;
 
 /// How a stream reads what it discloses.
-pub(crate) struct Reading<'a> {
+pub(crate) struct StreamReader<'a> {
     /// Reads and hashes a passage now.
-    pub(crate) quote: &'a Quoting<'a>,
+    pub(crate) quote: &'a QuoteFn<'a>,
     /// Which artifacts record one of these notebooks as a source, the first few of them.
     pub(crate) linked: &'a Finding<'a>,
     /// Those of these artifacts that do so now, with their state.
-    pub(crate) links: &'a Linking<'a>,
+    pub(crate) links: &'a LinkFn<'a>,
 }
 
-type Quoting<'a> = dyn Fn(&SourceId) -> Result<Quote, NotebookError> + 'a;
+type QuoteFn<'a> = dyn Fn(&SourceId) -> Result<Quote, NotebookError> + 'a;
 type Finding<'a> = dyn Fn(&[NotePath], usize) -> Result<LinkedArtifacts, NotebookError> + 'a;
-type Linking<'a> = dyn Fn(&[NotePath], &[String]) -> Result<Vec<ArtifactLink>, NotebookError> + 'a;
+type LinkFn<'a> = dyn Fn(&[NotePath], &[String]) -> Result<Vec<ArtifactLink>, NotebookError> + 'a;
 
 /// One answer of a stream: a chunk, or the record of its completion.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Chunk {
+pub(crate) struct StreamChunk {
     /// The stream.
     stream_token: String,
     /// Number of the chunk, from 0.
@@ -48,7 +48,7 @@ pub(crate) struct Chunk {
     chunk_type: &'static str,
     /// What the chunk delivers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Payload>,
+    payload: Option<ChunkPayload>,
     /// What the chunk adds, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_metadata: Option<StreamMetadata>,
@@ -65,7 +65,8 @@ pub(crate) struct Chunk {
 
 /// What a chunk delivers: items, or links at the end.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Payload {
+#[schemars(rename = "Payload")]
+struct ChunkPayload {
     /// References, passages or sections, by the type of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<StreamItem>>,
@@ -132,12 +133,13 @@ struct StreamMetadata {
     /// The measured fact behind it.
     why: String,
     /// Where the stream is.
-    progress: Progress,
+    progress: StreamProgress,
 }
 
 /// Where a stream is.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Progress {
+#[schemars(rename = "Progress")]
+struct StreamProgress {
     /// The step of this chunk.
     current_step: &'static str,
     /// The steps before it.
@@ -175,13 +177,13 @@ struct Continuation {
 
 /// The payload of a chunk with what is said of it.
 struct Delivery {
-    payload: Payload,
+    payload: ChunkPayload,
     what_changed: String,
     why: String,
     handed_out: Vec<String>,
 }
 
-impl Chunk {
+impl StreamChunk {
     /// Whether it is the last answer of its stream.
     pub(crate) fn is_completion(&self) -> bool {
         self.summary.is_some()
@@ -190,23 +192,26 @@ impl Chunk {
 
 impl Stream {
     /// The next chunk, or the record of completion. Nothing has been delivered when this fails.
-    pub(crate) fn pull(&mut self, reading: &Reading<'_>) -> Result<Chunk, NotebookError> {
+    pub(crate) fn pull(
+        &mut self,
+        reading: &StreamReader<'_>,
+    ) -> Result<StreamChunk, NotebookError> {
         let index = self.next;
         let Some((step, page)) = self.place(index) else {
             return Ok(self.completion());
         };
         let delivery = match step {
-            Step::References => self.references(page, reading)?,
-            Step::Passages => self.passages(page, reading)?,
-            Step::Sections => self.sections(page, reading)?,
-            Step::Links => self.links(page, reading)?,
+            StreamStep::References => self.references(page, reading)?,
+            StreamStep::Passages => self.passages(page, reading)?,
+            StreamStep::Sections => self.sections(page, reading)?,
+            StreamStep::Links => self.links(page, reading)?,
         };
         self.next = index + 1;
         let remaining = self.chunks() - self.next;
-        let names = |steps: &[Step]| steps.iter().map(|step| step.name()).collect();
-        let at = Step::ALL.iter().position(|other| *other == step);
-        let (before, after) = Step::ALL.split_at(at.unwrap_or_default());
-        Ok(Chunk {
+        let names = |steps: &[StreamStep]| steps.iter().map(|step| step.name()).collect();
+        let at = StreamStep::ALL.iter().position(|other| *other == step);
+        let (before, after) = StreamStep::ALL.split_at(at.unwrap_or_default());
+        Ok(StreamChunk {
             stream_token: self.token.clone(),
             chunk_index: Some(index),
             chunk_type: step.name(),
@@ -214,7 +219,7 @@ impl Stream {
             stream_metadata: Some(StreamMetadata {
                 what_changed: delivery.what_changed,
                 why: delivery.why,
-                progress: Progress {
+                progress: StreamProgress {
                     current_step: step.name(),
                     completed_steps: names(before),
                     remaining_steps: names(&after[1..]),
@@ -231,8 +236,8 @@ impl Stream {
         })
     }
 
-    fn completion(&self) -> Chunk {
-        Chunk {
+    fn completion(&self) -> StreamChunk {
+        StreamChunk {
             stream_token: self.token.clone(),
             chunk_index: None,
             chunk_type: "stream_complete",
@@ -253,7 +258,11 @@ impl Stream {
         }
     }
 
-    fn references(&self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+    fn references(
+        &self,
+        page: usize,
+        reading: &StreamReader<'_>,
+    ) -> Result<Delivery, NotebookError> {
         let (first, references) = page_of(&self.references, page, self.page);
         let (payload, gone) = items(references, |one| reference(one, reading))?;
         let (count, all) = (references.len(), self.references.len());
@@ -266,7 +275,7 @@ impl Stream {
     }
 
     /// What was measured by the search.
-    fn why_references(&self, first: usize, references: &[Reference]) -> String {
+    fn why_references(&self, first: usize, references: &[StreamReference]) -> String {
         let mut why = match references {
             [] => "The search found 0 passages in the notebooks that were searched.".to_owned(),
             [best, ..] => {
@@ -310,7 +319,7 @@ impl Stream {
         why
     }
 
-    fn passages(&self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+    fn passages(&self, page: usize, reading: &StreamReader<'_>) -> Result<Delivery, NotebookError> {
         let (first, references) = page_of(&self.references, page, self.page);
         let (payload, gone) = items(references, |one| passage(&one.id, reading))?;
         let count = references.len();
@@ -329,7 +338,7 @@ impl Stream {
         })
     }
 
-    fn sections(&self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+    fn sections(&self, page: usize, reading: &StreamReader<'_>) -> Result<Delivery, NotebookError> {
         let size = self.page.min(SECTIONS_A_CHUNK);
         let (first, clusters) = page_of(&self.clusters, page, size);
         let (payload, gone) = items(clusters, |one| section(one, reading))?;
@@ -353,7 +362,11 @@ impl Stream {
         })
     }
 
-    fn links(&mut self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+    fn links(
+        &mut self,
+        page: usize,
+        reading: &StreamReader<'_>,
+    ) -> Result<Delivery, NotebookError> {
         let notebooks = self.notebooks();
         let linked = match self.linked.take() {
             Some(linked) => linked,
@@ -385,10 +398,10 @@ impl Stream {
                 notebooks.len()
             ),
             handed_out: Vec::new(),
-            payload: Payload {
+            payload: ChunkPayload {
                 links: Some(links),
                 total_links: Some(total),
-                ..Payload::default()
+                ..ChunkPayload::default()
             },
         })
     }
@@ -401,7 +414,7 @@ fn page_of<T>(all: &[T], page: usize, size: usize) -> (usize, &[T]) {
     (first, &all[first..end])
 }
 
-fn ids(references: &[Reference]) -> Vec<String> {
+fn ids(references: &[StreamReference]) -> Vec<String> {
     let ids = references.iter();
     ids.map(|reference| reference.id.to_string()).collect()
 }
@@ -426,28 +439,31 @@ fn added(what: &str, first: usize, count: usize, all: usize, gone: usize) -> Str
 /// What every item has, read now; and the quote, where there is one.
 fn item(
     id: &SourceId,
-    reading: &Reading<'_>,
+    reading: &StreamReader<'_>,
 ) -> Result<(StreamItem, Option<Quote>), NotebookError> {
     let mut item = StreamItem {
         reference_id: id.to_string(),
         notebook_id: id.notebook.as_str().to_owned(),
         ..StreamItem::default()
     };
-    Ok(match Verdict::of((reading.quote)(id))? {
-        Verdict::Verified(quote) => {
+    Ok(match PassageVerdict::of((reading.quote)(id))? {
+        PassageVerdict::Verified(quote) => {
             item.heading_path.clone_from(&quote.heading_path);
             item.line = Some(quote.line);
             item.verified = true;
             (item, Some(*quote))
         }
-        Verdict::Gone(note) => {
+        PassageVerdict::Gone(note) => {
             item.gone = Some(note);
             (item, None)
         }
     })
 }
 
-fn reference(of: &Reference, reading: &Reading<'_>) -> Result<StreamItem, NotebookError> {
+fn reference(
+    of: &StreamReference,
+    reading: &StreamReader<'_>,
+) -> Result<StreamItem, NotebookError> {
     let (mut item, _) = item(&of.id, reading)?;
     item.relevance_score = Some(score(of.scores.fused));
     item.scores = Some(of.scores.into());
@@ -455,7 +471,7 @@ fn reference(of: &Reference, reading: &Reading<'_>) -> Result<StreamItem, Notebo
     Ok(item)
 }
 
-fn passage(id: &SourceId, reading: &Reading<'_>) -> Result<StreamItem, NotebookError> {
+fn passage(id: &SourceId, reading: &StreamReader<'_>) -> Result<StreamItem, NotebookError> {
     let (mut item, quote) = item(id, reading)?;
     if let Some(quote) = quote {
         item.exact_text = Some(quote.text);
@@ -465,7 +481,7 @@ fn passage(id: &SourceId, reading: &Reading<'_>) -> Result<StreamItem, NotebookE
     Ok(item)
 }
 
-fn section(cluster: &Cluster, reading: &Reading<'_>) -> Result<StreamItem, NotebookError> {
+fn section(cluster: &Cluster, reading: &StreamReader<'_>) -> Result<StreamItem, NotebookError> {
     let mut item = passage(&cluster.id, reading)?;
     if let Some(text) = &mut item.exact_text {
         let cut = text.char_indices().nth(MOST_CHARACTERS);
@@ -494,12 +510,12 @@ fn measured(cluster: &Cluster) -> String {
 fn items<T>(
     all: &[T],
     make: impl Fn(&T) -> Result<StreamItem, NotebookError>,
-) -> Result<(Payload, usize), NotebookError> {
+) -> Result<(ChunkPayload, usize), NotebookError> {
     let items: Vec<StreamItem> = all.iter().map(make).collect::<Result<_, _>>()?;
     let gone = items.iter().filter(|item| !item.verified).count();
-    let payload = Payload {
+    let payload = ChunkPayload {
         items: Some(items),
-        ..Payload::default()
+        ..ChunkPayload::default()
     };
     Ok((payload, gone))
 }

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use sectile_library::{
-    Gone,
+    GoneReason,
     artifacts::{ArtifactLink, ArtifactType, Staleness, Status},
-    left_out::{LeftOut, WhyLeftOut},
+    left_out::{LeftOutNotebook, WhyLeftOut},
     quote::Quote,
     shelf::IndexState,
     testing::{Memory, sidecar},
@@ -16,11 +16,11 @@ use super::*;
 
 const NOTE: &str = "# One\n\nalpha beta\n\nalpha gamma\n\n# Two\n\nalpha delta\n";
 
-fn hit(text: &str, passage: &str, fused: u32) -> Hit {
+fn hit(text: &str, passage: &str, fused: u32) -> VerifiedHit {
     let start = text.find(passage).expect("the passage is there");
     let span = Span::new(start, start + passage.len());
     let notebook = NotePath::parse_vault("n.md").expect("a path");
-    Hit {
+    VerifiedHit {
         id: SourceId::new("a", &notebook, span, &Digest::of(passage.as_bytes())),
         scores: Scores {
             lexical: fused,
@@ -36,8 +36,8 @@ fn hit(text: &str, passage: &str, fused: u32) -> Hit {
     }
 }
 
-fn found(hits: Vec<Hit>) -> Found {
-    Found {
+fn found(hits: Vec<VerifiedHit>) -> VerifiedResults {
+    VerifiedResults {
         total: hits.len() + 7,
         hits,
         state: IndexState {
@@ -56,7 +56,7 @@ fn found(hits: Vec<Hit>) -> Found {
 }
 
 /// Three hits, two of them in the first section.
-fn three() -> Found {
+fn three() -> VerifiedResults {
     found(vec![
         hit(NOTE, "alpha delta", 900_000),
         hit(NOTE, "alpha beta", 500_000),
@@ -64,9 +64,9 @@ fn three() -> Found {
     ])
 }
 
-fn stream(found: Found, page: usize, token: &str) -> Stream {
+fn stream(found: VerifiedResults, page: usize, token: &str) -> Stream {
     let storage = Memory::shared(&[("a", "n.md", NOTE)]);
-    let beginning = Beginning {
+    let beginning = StreamStart {
         token: token.to_owned(),
         query: "alpha zeta",
         collection: "a",
@@ -84,7 +84,7 @@ fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
     if !id.is_of(&digest) {
         return Err(NotebookError::SourceNotFound {
             source_id: id.to_string(),
-            reason: Gone::Changed,
+            reason: GoneReason::Changed,
             new_source_id: None,
         });
     }
@@ -106,7 +106,7 @@ fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
 
 /// Pulls everything while the notebook holds `text`.
 fn pull_all(mut stream: Stream, text: &str) -> Vec<Value> {
-    let reading = Reading {
+    let reading = StreamReader {
         quote: &|id| quoted(text, id),
         linked: &|_, _| panic!("what is linked was found at the beginning"),
         links: &|notebooks, ids| {
@@ -250,7 +250,7 @@ fn a_long_section_is_cut_with_a_mark() {
     let note = format!("# One\n\nalpha beta\n\nalpha gamma\n\n{}", "é".repeat(9000));
     let hits = vec![hit(&note, "alpha beta", 2), hit(&note, "alpha gamma", 1)];
     let storage = Memory::shared(&[("a", "n.md", &note)]);
-    let beginning = Beginning {
+    let beginning = StreamStart {
         token: "t".to_owned(),
         query: "alpha",
         collection: "a",
@@ -272,7 +272,7 @@ fn a_long_section_is_cut_with_a_mark() {
 fn a_chunk_that_could_not_be_made_can_be_pulled_again() {
     let mut stream = stream(three(), 10, "t");
     let fails = RefCell::new(true);
-    let reading = Reading {
+    let reading = StreamReader {
         quote: &|id| match fails.replace(false) {
             true => Err(NotebookError::of_server("No.")),
             false => quoted(NOTE, id),
@@ -301,14 +301,14 @@ fn expired_finished_dropped_and_unknown_tokens_are_told_apart() {
     }
     assert_eq!(reason(&mut streams, "a", 299), None);
     assert_eq!(reason(&mut streams, "x", 0), invalid("unknown"));
-    streams.end("a", End::Finished);
+    streams.end("a", StreamEnd::Finished);
     assert_eq!(reason(&mut streams, "a", 0), invalid("finished"));
     assert_eq!(
         reason(&mut streams, "b", 300),
         Some(NotebookError::StreamTokenExpired)
     );
     // Later too, and how it ended does not change.
-    streams.end_all(End::CollectionChanged, 400);
+    streams.end_all(StreamEnd::CollectionChanged, 400);
     assert_eq!(
         reason(&mut streams, "b", 400),
         Some(NotebookError::StreamTokenExpired)
@@ -317,7 +317,7 @@ fn expired_finished_dropped_and_unknown_tokens_are_told_apart() {
     let mut late = stream(three(), 10, "c");
     late.expires_at = 700;
     streams.begin(late, 400);
-    streams.end_all(End::CollectionChanged, 400);
+    streams.end_all(StreamEnd::CollectionChanged, 400);
     assert_eq!(
         reason(&mut streams, "c", 400),
         invalid("collection_changed")
@@ -343,12 +343,12 @@ fn the_oldest_stream_makes_room_and_few_ended_ones_are_remembered() {
 #[test]
 fn why_names_what_was_not_searched_and_claims_nothing_of_it() {
     let mut found = three();
-    let left_out = LeftOut {
+    let left_out = LeftOutNotebook {
         notebook: NotePath::parse_vault("big.md").expect("a path"),
         why: WhyLeftOut::TooLarge,
     };
     found.state.left_out = Some(Arc::new(vec![left_out]));
-    let why = |found: Found| {
+    let why = |found: VerifiedResults| {
         let chunks = pull_all(stream(found, 2, "t"), NOTE);
         let why = |chunk: &Value| chunk["stream_metadata"]["why"].as_str().map(str::to_owned);
         (
@@ -375,7 +375,7 @@ fn why_names_what_was_not_searched_and_claims_nothing_of_it() {
     );
 }
 
-fn found_nothing() -> Found {
+fn found_nothing() -> VerifiedResults {
     found(Vec::new())
 }
 
@@ -387,7 +387,7 @@ fn why_says_that_another_tier_answered_than_before() {
         (Some(Tier::Static), false),
         (Some(Tier::Transformer), true),
     ] {
-        let beginning = Beginning {
+        let beginning = StreamStart {
             token: "t".to_owned(),
             query: "alpha",
             collection: "a",
@@ -415,7 +415,7 @@ fn stream_chunk_size_bounds_every_kind_of_chunk() {
     }
     sidecar(&storage, "a", "s", &["n.md"], &files);
     for page in [1, 2, 3, 10] {
-        let beginning = Beginning {
+        let beginning = StreamStart {
             token: "t".to_owned(),
             query: "alpha",
             collection: "a",
@@ -448,7 +448,7 @@ fn artifacts_whose_records_could_not_be_read_are_looked_for_again_when_they_are_
     stream.linked = None;
     let ids: Vec<String> = (0..12).map(|number| format!("s/{number}.md")).collect();
     let fails = RefCell::new(true);
-    let reading = Reading {
+    let reading = StreamReader {
         quote: &|id| quoted(NOTE, id),
         linked: &|_, most| match fails.replace(false) {
             true => Err(NotebookError::of_server("No.")),

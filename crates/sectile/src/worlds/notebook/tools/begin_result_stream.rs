@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     NotebookWorld,
-    answers::Searched,
+    answers::SearchScope,
     errors::NotebookError,
     search_query,
-    streams::{Beginning, Step, Stream},
+    streams::{Stream, StreamStart, StreamStep},
     tokens::uuid,
 };
 
@@ -27,7 +27,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct BeginResultStreamParams {
     /// Search query for streaming results; up to 2,048 bytes and 32 words.
     query: String,
     /// Handle from enter_collection, where it gave one.
@@ -35,7 +35,7 @@ struct Params {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Begun {
+struct BeginStreamAnswer {
     /// The token, for next_stream_chunk. Good in this context only.
     stream_token: String,
     /// The query.
@@ -43,7 +43,7 @@ struct Begun {
     /// What will be disclosed, and how.
     disclosure_policy: DisclosurePolicy,
     /// About the stream.
-    metadata: Metadata,
+    metadata: NewStreamMetadata,
     /// What is not here.
     note: Cow<'static, str>,
 }
@@ -63,7 +63,8 @@ struct DisclosurePolicy {
 
 /// About the stream.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Metadata {
+#[schemars(rename = "Metadata")]
+struct NewStreamMetadata {
     /// Chunks that there will be, exactly, without the record of completion.
     estimated_chunks: Option<usize>,
     /// When the stream began, in milliseconds since 1970.
@@ -75,27 +76,27 @@ struct Metadata {
     /// Passages that fit at all.
     total_matches: usize,
     #[serde(flatten)]
-    searched: Searched,
+    searched: SearchScope,
 }
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: BeginResultStreamParams,
     call: &CallContext,
-) -> Result<(Begun, Facts), NotebookError> {
+) -> Result<(BeginStreamAnswer, AnswerFacts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let query = search_query(&params.query)?;
     let most = world.constraints.max_search_results;
     let found = world.search(&entered, &query, most, call)?;
     let total_matches = found.total;
     let before = entered.context.searched_with(found.state.tier);
-    let searched = Searched::new(&found.state, before);
+    let searched = SearchScope::new(&found.state, before);
     let timeout_s = world.constraints.stream_timeout_s;
     let created_at = world.now();
     let lasts = i64::try_from(timeout_s.saturating_mul(1000)).unwrap_or(i64::MAX);
     let expires_at = created_at.saturating_add(lasts);
     let token = uuid()?;
-    let beginning = Beginning {
+    let beginning = StreamStart {
         token: token.clone(),
         query: &params.query,
         collection: &entered.collection,
@@ -108,15 +109,15 @@ fn handle(
     let estimated_chunks = Some(stream.chunks());
     let references = stream.reference_ids();
     entered.context.begin(stream, created_at)?;
-    let begun = Begun {
+    let begun = BeginStreamAnswer {
         stream_token: token,
         disclosure_policy: DisclosurePolicy {
-            step_order: Step::ALL.map(Step::name).to_vec(),
+            step_order: StreamStep::ALL.map(StreamStep::name).to_vec(),
             chunk_strategy: "progressive_depth",
             cancelable: true,
             timeout_s,
         },
-        metadata: Metadata {
+        metadata: NewStreamMetadata {
             estimated_chunks,
             created_at,
             expires_at,
@@ -132,5 +133,5 @@ fn handle(
     entered
         .context
         .record(created_at, "begin_result_stream", Vec::new());
-    Ok((begun, Facts::default()))
+    Ok((begun, AnswerFacts::default()))
 }

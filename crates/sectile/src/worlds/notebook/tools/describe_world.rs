@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::shelf::IndexState;
-use sectile_mcp::{CallContext, Facts, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -21,15 +21,15 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct DescribeWorldParams {
     /// Handle from enter_collection, to see its session; a connection that keeps its collection needs none.
     context_handle: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Described {
+struct WorldDescription {
     /// What kind of world this is.
-    world: World,
+    world: WorldFacts,
     /// What it is for.
     purpose: &'static [&'static str],
     /// What it keeps to.
@@ -43,12 +43,13 @@ struct Described {
     /// How searches work.
     retrieval: Retrieval,
     /// What is kept for this caller, in memory only.
-    session: Session,
+    session: CallerSession,
 }
 
 /// What kind of world this is.
 #[derive(Debug, Serialize, JsonSchema)]
-struct World {
+#[schemars(rename = "World")]
+struct WorldFacts {
     /// Its name.
     name: &'static str,
     /// Its kind.
@@ -91,12 +92,13 @@ struct Retrieval {
     /// The method.
     method: &'static str,
     /// What searches of the active collection use; null before the first.
-    active: Option<Active>,
+    active: Option<ActiveRetrieval>,
 }
 
 /// What searches of a collection use.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Active {
+#[schemars(rename = "Active")]
+struct ActiveRetrieval {
     /// `lexical+semantic` or `lexical`.
     retrieval: &'static str,
     /// Where the index is: `folder`, `memory`, or the name of the backend that keeps it.
@@ -109,7 +111,7 @@ struct Active {
     model: &'static str,
 }
 
-impl Active {
+impl ActiveRetrieval {
     fn of(state: &IndexState) -> Self {
         let (index, is_exact) = match state.backend {
             Some(backend) => (backend.name, backend.is_exact),
@@ -128,7 +130,8 @@ impl Active {
 
 /// What is kept for this caller.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Session {
+#[schemars(rename = "Session")]
+struct CallerSession {
     /// The collection that was entered; null: the safe state, in which nothing can be read.
     active_collection: Option<String>,
     /// When it began, in milliseconds since 1970; null where nothing is kept.
@@ -141,11 +144,11 @@ struct Session {
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: DescribeWorldParams,
     call: &CallContext,
-) -> Result<(Described, Facts), NotebookError> {
+) -> Result<(WorldDescription, AnswerFacts), NotebookError> {
     let context = world.context(params.context_handle.as_deref(), call)?;
-    let session = context.as_ref().map(|context| Session {
+    let session = context.as_ref().map(|context| CallerSession {
         active_collection: context.collection(),
         created_at: Some(context.created_at()),
         accesses: context.accesses(),
@@ -159,8 +162,8 @@ fn handle(
     if let Some(context) = context {
         context.record(world.now(), "describe_world", Vec::new());
     }
-    let described = Described {
-        world: World {
+    let described = WorldDescription {
+        world: WorldFacts {
             name: "Open Notebook",
             r#type: "read-only knowledge jurisdiction",
             authority_level: "none",
@@ -187,9 +190,9 @@ fn handle(
         provenance_available: true,
         retrieval: Retrieval {
             method: "words (BM25F) and meaning (embedding similarity) of section chunks, fused in whole numbers",
-            active: open.map(|shelf| Active::of(&shelf.state())),
+            active: open.map(|shelf| ActiveRetrieval::of(&shelf.state())),
         },
         session,
     };
-    Ok((described, Facts::default()))
+    Ok((described, AnswerFacts::default()))
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::collection;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError, naming};
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct EnterCollectionParams {
     /// Collection identifier from list_collections
     collection_id: String,
     /// True: leave the active collection instead of entering one. That always works, whatever collection_id says.
@@ -57,11 +57,11 @@ const OPERATIONS: [&str; 5] = [
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: EnterCollectionParams,
     call: &CallContext,
-) -> Result<(EnteredCollection, Facts), Failure> {
+) -> Result<(EnteredCollection, AnswerFacts), Failure> {
     if params.leave == Some(true) {
-        return Ok((leave(world, params, call), Facts::default()));
+        return Ok((leave(world, params, call), AnswerFacts::default()));
     }
     let storage = world.storage.as_ref();
     storage
@@ -97,11 +97,15 @@ fn handle(
         preload_note: PRELOAD_NOTE,
         context_handle,
     };
-    Ok((entered, Facts::default()))
+    Ok((entered, AnswerFacts::default()))
 }
 
 /// Goes back to the safe state. No storage is asked, so nothing can keep a caller from it.
-fn leave(world: &NotebookWorld, params: Params, call: &CallContext) -> EnteredCollection {
+fn leave(
+    world: &NotebookWorld,
+    params: EnterCollectionParams,
+    call: &CallContext,
+) -> EnteredCollection {
     let now = world.now();
     if let Some(given_up) = &params.context_handle {
         world.contexts.drop_handle(call.caller(), given_up);

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::provenance::{self, Provenance};
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError, naming, source_id};
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ExplainProvenanceParams {
     /// Source ID or artifact ID
     id: String,
     /// Type of identifier
@@ -36,7 +36,7 @@ enum IdType {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Explained {
+struct ProvenanceAnswer {
     /// The id.
     id: String,
     /// What it is the id of.
@@ -47,9 +47,9 @@ struct Explained {
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: ExplainProvenanceParams,
     call: &CallContext,
-) -> Result<(Explained, Facts), Failure> {
+) -> Result<(ProvenanceAnswer, AnswerFacts), Failure> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let storage = world.storage.as_ref();
     let stop = || call.cancelled.is_cancelled();
@@ -67,10 +67,10 @@ fn handle(
     entered
         .context
         .record(world.now(), "explain_provenance", vec![params.id.clone()]);
-    let explained = Explained {
+    let explained = ProvenanceAnswer {
         id: params.id,
         id_type: params.id_type,
         provenance,
     };
-    Ok((explained, Facts::default()))
+    Ok((explained, AnswerFacts::default()))
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::quote::Quote;
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -25,7 +25,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct FetchPassageParams {
     /// Reference identifier from semantic_search
     source_id: String,
     /// Handle from enter_collection, where it gave one.
@@ -33,13 +33,13 @@ struct Params {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Fetched {
+struct PassageAnswer {
     /// The id.
     source_id: String,
     /// The text.
     passage: Passage,
     /// Where it comes from.
-    provenance: Provenance,
+    provenance: PassageProvenance,
     /// How to check it.
     integrity: Integrity,
     /// What it is.
@@ -59,7 +59,8 @@ struct Passage {
 
 /// Where it comes from.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Provenance {
+#[schemars(rename = "Provenance")]
+struct PassageProvenance {
     /// The notebook: its path in the collection.
     notebook_id: String,
     /// Title of the notebook.
@@ -93,11 +94,11 @@ struct Integrity {
     verified: bool,
 }
 
-impl From<Quote> for Fetched {
+impl From<Quote> for PassageAnswer {
     fn from(quote: Quote) -> Self {
         Self {
             source_id: quote.id.to_string(),
-            provenance: Provenance {
+            provenance: PassageProvenance {
                 notebook_id: quote.id.notebook.as_str().to_owned(),
                 notebook_title: quote.notebook_title,
                 page: None,
@@ -127,17 +128,17 @@ impl From<Quote> for Fetched {
 /// Every error is about the id that was asked for, whatever it is.
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: FetchPassageParams,
     call: &CallContext,
-) -> Result<(Fetched, Facts), Failure> {
+) -> Result<(PassageAnswer, AnswerFacts), Failure> {
     fetched(world, &params, call).map_err(|error| about_source(error, &params.source_id))
 }
 
 fn fetched(
     world: &NotebookWorld,
-    params: &Params,
+    params: &FetchPassageParams,
     call: &CallContext,
-) -> Result<(Fetched, Facts), NotebookError> {
+) -> Result<(PassageAnswer, AnswerFacts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let id = source_id(&entered, &params.source_id)?;
     if id.span.len() > MOST_BYTES {
@@ -150,5 +151,5 @@ fn fetched(
     entered
         .context
         .record(world.now(), "fetch_passage", vec![id.to_string()]);
-    Ok((Fetched::from(quote), Facts::default()))
+    Ok((PassageAnswer::from(quote), AnswerFacts::default()))
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, ArtifactSets};
-use sectile_mcp::{CallContext, Facts, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError};
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ListArtifactSetsParams {
     /// From next_cursor, for what follows
     cursor: Option<String>,
     /// Handle from enter_collection, where it gave one.
@@ -26,7 +26,7 @@ struct Params {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct ArtifactSetsAnswer {
     /// The active collection.
     collection_id: String,
     #[serde(flatten)]
@@ -35,9 +35,9 @@ struct Listed {
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: ListArtifactSetsParams,
     call: &CallContext,
-) -> Result<(Listed, Facts), NotebookError> {
+) -> Result<(ArtifactSetsAnswer, AnswerFacts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let stop = || call.cancelled.is_cancelled();
     let storage = world.storage.as_ref();
@@ -50,9 +50,9 @@ fn handle(
     entered
         .context
         .record(world.now(), "list_artifact_sets", Vec::new());
-    let listed = Listed {
+    let listed = ArtifactSetsAnswer {
         collection_id: entered.collection,
         sets,
     };
-    Ok((listed, Facts::default()))
+    Ok((listed, AnswerFacts::default()))
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::collection::{self, CollectionCard};
-use sectile_mcp::{CallContext, Facts, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError};
@@ -18,22 +18,23 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ListCollectionsParams {
     /// From metadata.next_cursor, for what follows
     cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct CollectionsAnswer {
     /// The collections, by id.
     collections: Vec<CollectionCard>,
     /// About the list.
-    metadata: Metadata,
+    metadata: CollectionsMetadata,
 }
 
 /// About the list.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Metadata {
+#[schemars(rename = "Metadata")]
+struct CollectionsMetadata {
     /// How many there are.
     total_collections: usize,
     /// When the list was made, in milliseconds since 1970.
@@ -47,17 +48,17 @@ struct Metadata {
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: ListCollectionsParams,
     call: &CallContext,
-) -> Result<(Listed, Facts), NotebookError> {
+) -> Result<(CollectionsAnswer, AnswerFacts), NotebookError> {
     let stop = || call.cancelled.is_cancelled();
     let data_as_of = world.now();
     let cards = collection::cards(world.storage.as_ref(), params.cursor.as_deref(), &stop)?;
     if let Some(context) = world.context(None, call)? {
         context.record(world.now(), "list_collections", Vec::new());
     }
-    let listed = Listed {
-        metadata: Metadata {
+    let listed = CollectionsAnswer {
+        metadata: CollectionsMetadata {
             total_collections: cards.total,
             data_as_of,
             next_refresh: None,
@@ -65,5 +66,5 @@ fn handle(
         },
         collections: cards.cards,
     };
-    Ok((listed, Facts::default()))
+    Ok((listed, AnswerFacts::default()))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_mcp::{CallContext, Facts, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -28,24 +28,24 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {}
+struct ListConstraintsParams {}
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct ConstraintsAnswer {
     /// What is never done here.
     mutation_prohibitions: &'static [&'static str],
     /// What the world keeps to.
     scope_limits: ScopeLimits,
     /// What whoever uses an answer must do.
-    citation_requirements: CitationRequirements,
+    citation_requirements: CitationRules,
     /// What is refused.
     refusal_conditions: &'static [&'static str],
     /// What happens when a request can be read in several ways.
     interpretation_rule: InterpretationRule,
     /// What the world can do at all.
-    capabilities: Capabilities,
+    capabilities: WorldCapabilities,
     /// Bounds on what is handed out.
-    limits: Limits,
+    limits: DisclosureLimits,
     /// Every limit that is enforced, with those above: fixed ones, those of the storage, and those of settings by their names.
     all_limits: Vec<Limit>,
     /// How long what is kept for a caller lasts.
@@ -74,7 +74,8 @@ struct ScopeLimits {
 
 /// What whoever uses an answer must do.
 #[derive(Debug, Serialize, JsonSchema)]
-struct CitationRequirements {
+#[schemars(rename = "CitationRequirements")]
+struct CitationRules {
     /// With passages.
     passages: &'static str,
     /// With artifacts.
@@ -94,7 +95,8 @@ struct InterpretationRule {
 
 /// What the world can do at all.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Capabilities {
+#[schemars(rename = "Capabilities")]
+struct WorldCapabilities {
     /// Reads notebooks and artifacts.
     read: bool,
     /// Writes them.
@@ -109,7 +111,8 @@ struct Capabilities {
 
 /// Bounds on what is handed out.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Limits {
+#[schemars(rename = "Limits")]
+struct DisclosureLimits {
     /// Most characters before and after a passage.
     max_passage_context: usize,
     /// Most results of a search, and most references of a stream.
@@ -132,14 +135,14 @@ struct Limits {
 
 fn handle(
     world: &NotebookWorld,
-    _: Params,
+    _: ListConstraintsParams,
     call: &CallContext,
-) -> Result<(Listed, Facts), NotebookError> {
+) -> Result<(ConstraintsAnswer, AnswerFacts), NotebookError> {
     if let Some(context) = world.context(None, call)? {
         context.record(world.now(), "list_constraints", Vec::new());
     }
     let constraints = &world.constraints;
-    let limits = Limits {
+    let limits = DisclosureLimits {
         max_passage_context: constraints.max_passage_context,
         max_search_results: constraints.max_search_results,
         stream_timeout_s: constraints.stream_timeout_s,
@@ -149,16 +152,23 @@ fn handle(
         context_handle_valid_s: world.contexts.are_sealed().then_some(SEALED_HANDLE_S),
         max_context_handles: MOST_HANDLES,
     };
-    Ok((listed(limits, limits::all(world), call), Facts::default()))
+    Ok((
+        listed(limits, limits::all(world), call),
+        AnswerFacts::default(),
+    ))
 }
 
-fn listed(limits: Limits, all_limits: Vec<Limit>, call: &CallContext) -> Listed {
+fn listed(
+    limits: DisclosureLimits,
+    all_limits: Vec<Limit>,
+    call: &CallContext,
+) -> ConstraintsAnswer {
     // What is about tools that are not there for the caller is left out.
     let for_caller = |texts: &[&'static str]| -> Vec<Cow<'static, str>> {
         let texts = texts.iter().map(|text| call.for_caller(text));
         texts.filter(|text| !text.is_empty()).collect()
     };
-    Listed {
+    ConstraintsAnswer {
         mutation_prohibitions: &[
             "writing notebooks",
             "editing notebooks",
@@ -180,7 +190,7 @@ fn listed(limits: Limits, all_limits: Vec<Limit>, call: &CallContext) -> Listed 
             learning: "forbidden",
             decisions: "forbidden",
         },
-        citation_requirements: CitationRequirements {
+        citation_requirements: CitationRules {
             passages: "must quote verbatim",
             artifacts: "must include non-authoritative disclaimer",
             synthesis: "must label as synthesized with metadata",
@@ -202,7 +212,7 @@ fn listed(limits: Limits, all_limits: Vec<Limit>, call: &CallContext) -> Listed 
             ],
             when_in_doubt: &["do not answer", "explain why"],
         },
-        capabilities: Capabilities {
+        capabilities: WorldCapabilities {
             read: true,
             write: false,
             mutate: false,

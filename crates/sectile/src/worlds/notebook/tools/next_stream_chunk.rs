@@ -5,13 +5,13 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use sectile_library::artifacts;
-use sectile_mcp::{CallContext, Facts, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::Deserialize;
 
 use super::super::{
     NotebookWorld,
     errors::NotebookError,
-    streams::{Chunk, Reading, Stream},
+    streams::{Stream, StreamChunk, StreamReader},
 };
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
@@ -26,7 +26,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct NextStreamChunkParams {
     /// Stream token from begin_result_stream
     stream_token: String,
     /// Handle from enter_collection, where it gave one.
@@ -52,15 +52,15 @@ fn pulled<'s>(
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: NextStreamChunkParams,
     call: &CallContext,
-) -> Result<(Chunk, Facts), NotebookError> {
+) -> Result<(StreamChunk, AnswerFacts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let running = entered.context.stream(&params.stream_token, world.now())?;
     let stop = || call.cancelled.is_cancelled();
     let mut stream = pulled(&running, &stop)?;
     let storage = world.storage.as_ref();
-    let reading = Reading {
+    let reading = StreamReader {
         quote: &|id| {
             if stop() {
                 return Err(NotebookError::Cancelled);
@@ -84,5 +84,5 @@ fn handle(
     entered
         .context
         .record(world.now(), "next_stream_chunk", handed_out);
-    Ok((chunk, Facts::default()))
+    Ok((chunk, AnswerFacts::default()))
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, Artifact};
-use sectile_mcp::{CallContext, Facts, Failure, Tool};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
 use serde::Deserialize;
 
 use super::super::{NotebookWorld, naming};
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct RetrieveArtifactParams {
     /// Artifact identifier from list_artifact_sets
     artifact_id: String,
     /// Handle from enter_collection, where it gave one.
@@ -27,9 +27,9 @@ struct Params {
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: RetrieveArtifactParams,
     call: &CallContext,
-) -> Result<(Artifact, Facts), Failure> {
+) -> Result<(Artifact, AnswerFacts), Failure> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let storage = world.storage.as_ref();
     let stop = || call.cancelled.is_cancelled();
@@ -39,5 +39,5 @@ fn handle(
     entered
         .context
         .record(world.now(), "retrieve_artifact", vec![params.artifact_id]);
-    Ok((artifact, Facts::default()))
+    Ok((artifact, AnswerFacts::default()))
 }

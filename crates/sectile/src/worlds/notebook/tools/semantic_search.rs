@@ -3,15 +3,15 @@
 use std::{borrow::Cow, time::Instant};
 
 use schemars::JsonSchema;
-use sectile_library::shelf::Hit;
-use sectile_mcp::{CallContext, Facts, JsonObject, Tool, input_schema};
+use sectile_library::shelf::VerifiedHit;
+use sectile_mcp::{AnswerFacts, CallContext, JsonObject, Tool, input_schema};
 use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::super::{
     NotebookWorld,
-    answers::{ScoreParts, Searched, SourcePointer, score, snippet},
+    answers::{ScoreParts, SearchScope, SourcePointer, score, snippet},
     errors::NotebookError,
     search_query,
 };
@@ -35,7 +35,7 @@ pub(super) fn tool(max_search_results: usize) -> Tool<NotebookWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct SemanticSearchParams {
     /// Natural language query; up to 2,048 bytes and 32 words.
     query: String,
     /// Maximum results
@@ -46,7 +46,7 @@ struct Params {
 
 /// The schema of the arguments, with the most results that the settings allow.
 fn input(most: usize) -> JsonObject {
-    let mut schema = input_schema::<Params>();
+    let mut schema = input_schema::<SemanticSearchParams>();
     let property = schema
         .get_mut("properties")
         .and_then(|properties| properties.get_mut("k"));
@@ -64,22 +64,23 @@ fn input(most: usize) -> JsonObject {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Answered {
+struct SemanticSearchAnswer {
     /// The active collection.
     collection_id: String,
     /// The query.
     query: String,
     /// The passages that fit best, best first.
-    results: Vec<Reference>,
+    results: Vec<PassageReference>,
     /// About the search.
-    metadata: Metadata,
+    metadata: SearchMetadata,
     /// What is not here.
     note: Cow<'static, str>,
 }
 
 /// A passage that was found.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Reference {
+#[schemars(rename = "Reference")]
+struct PassageReference {
     /// The id, for fetch_passage.
     reference_id: String,
     /// How well it fits, from 0 to 1.
@@ -104,7 +105,8 @@ struct Reference {
 
 /// About the search.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Metadata {
+#[schemars(rename = "Metadata")]
+struct SearchMetadata {
     /// Passages that fit at all.
     total_matches: usize,
     /// Passages in this answer.
@@ -112,24 +114,25 @@ struct Metadata {
     /// How long it took, in milliseconds.
     search_time_ms: u64,
     #[serde(flatten)]
-    searched: Searched,
+    searched: SearchScope,
     /// Words of the query that no searched notebook has.
     unknown_words: Vec<String>,
     /// Words that were searched for in place of others that no searched notebook has.
-    corrected_words: Vec<Corrected>,
+    corrected_words: Vec<CorrectedWord>,
 }
 
 /// A word that was replaced.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Corrected {
+#[schemars(rename = "Corrected")]
+struct CorrectedWord {
     /// The word of the query.
     asked: String,
     /// Words that are spelt almost the same.
     used: Vec<String>,
 }
 
-impl From<Hit> for Reference {
-    fn from(hit: Hit) -> Self {
+impl From<VerifiedHit> for PassageReference {
+    fn from(hit: VerifiedHit) -> Self {
         Self {
             reference_id: hit.id.to_string(),
             relevance_score: score(hit.scores.fused),
@@ -145,7 +148,7 @@ impl From<Hit> for Reference {
     }
 }
 
-impl From<Correction> for Corrected {
+impl From<Correction> for CorrectedWord {
     fn from(correction: Correction) -> Self {
         Self {
             asked: correction.asked,
@@ -156,9 +159,9 @@ impl From<Correction> for Corrected {
 
 fn handle(
     world: &NotebookWorld,
-    params: Params,
+    params: SemanticSearchParams,
     call: &CallContext,
-) -> Result<(Answered, Facts), NotebookError> {
+) -> Result<(SemanticSearchAnswer, AnswerFacts), NotebookError> {
     let started = Instant::now();
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let query = search_query(&params.query)?;
@@ -166,21 +169,22 @@ fn handle(
     let k = params.k.unwrap_or(DEFAULT_K).min(most);
     let found = world.search(&entered, &query, k, call)?;
     let before = entered.context.searched_with(found.state.tier);
-    let searched = Searched::new(&found.state, before);
-    let results: Vec<Reference> = found.hits.into_iter().map(Reference::from).collect();
+    let searched = SearchScope::new(&found.state, before);
+    let results: Vec<PassageReference> =
+        found.hits.into_iter().map(PassageReference::from).collect();
     let references = results.iter().map(|result| result.reference_id.clone());
     entered
         .context
         .record(world.now(), "semantic_search", references.collect());
-    let facts = Facts {
+    let facts = AnswerFacts {
         sections: Some(results.len()),
         truncated: false,
-        ..Facts::default()
+        ..AnswerFacts::default()
     };
-    let answered = Answered {
+    let answered = SemanticSearchAnswer {
         collection_id: entered.collection,
         query: params.query,
-        metadata: Metadata {
+        metadata: SearchMetadata {
             total_matches: found.total,
             returned: results.len(),
             search_time_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -189,7 +193,7 @@ fn handle(
             corrected_words: found
                 .corrected_words
                 .into_iter()
-                .map(Corrected::from)
+                .map(CorrectedWord::from)
                 .collect(),
         },
         results,

@@ -98,7 +98,7 @@ fn links_of_front_matter_and_html_are_checked_and_told_when_they_are_new() {
         "a.md",
         "---\nup: \"[[none]]\"\n---\n# A\n\n<img src=\"none.png\"> <a href=\"#top\"> <a href=\"#a\">\n",
     )]);
-    let check = bench.editor.check_links(None, Watch::none()).unwrap();
+    let check = bench.editor.check_links(None, CallHooks::none()).unwrap();
     assert_eq!(check.links, 4);
     assert_eq!(
         broken(&check.broken),
@@ -135,7 +135,7 @@ fn documents_that_cannot_be_read_are_told() {
     let editor = open_within(bench.folder.path(), limits);
     let expected =
         ["large.md:1 : the document is too large to be read, so its links were not looked at"];
-    let check = editor.check_links(None, Watch::none()).unwrap();
+    let check = editor.check_links(None, CallHooks::none()).unwrap();
     assert_eq!(broken(&check.broken), expected);
     let report = write(&editor, vec![rename_document("a.md", "c.md")]).unwrap();
     assert_eq!(report.repaired_links, 1);
@@ -278,7 +278,7 @@ fn a_call_that_is_given_up_ends_in_the_middle_of_a_document() {
     let operations = || request(vec![rename("a.md", by_heading("A"), "B")]);
     let mut dry = operations();
     dry.dry_run = true;
-    bench.editor.write(&dry, Watch::until(&count)).unwrap();
+    bench.editor.write(&dry, CallHooks::until(&count)).unwrap();
     let all = asked.get();
     assert!(all > 2 * 2000 / 64, "asked {all} times");
     for calls in [all / 4, all / 2, all * 3 / 4] {
@@ -287,7 +287,7 @@ fn a_call_that_is_given_up_ends_in_the_middle_of_a_document() {
             left.set(left.get() - 1);
             left.get() < 0
         };
-        let result = bench.editor.write(&operations(), Watch::until(&stop));
+        let result = bench.editor.write(&operations(), CallHooks::until(&stop));
         assert_eq!(result.map(|_| ()), Err(EditorError::Cancelled));
         assert!(left.get() >= -2, "it went on: {}", left.get());
         assert_eq!(texts(&bench), before);

@@ -9,7 +9,7 @@ use super::*;
 use crate::work;
 
 fn check(bench: &Bench) -> Vec<String> {
-    let check = bench.editor.check_links(None, Watch::none()).unwrap();
+    let check = bench.editor.check_links(None, CallHooks::none()).unwrap();
     assert_eq!(check.more, 0);
     broken(&check.broken)
 }
@@ -210,7 +210,7 @@ fn with_section(path: &str, text: &str) -> Operation {
         path: Some(note(path)),
         heading: "New".to_owned(),
         content: text.to_owned(),
-        at: At::Position(0),
+        at: Placement::Position(0),
         level: None,
         headings: PayloadHeadings::Inside,
         label: None,
@@ -300,7 +300,7 @@ fn aliases_are_found_behind_long_front_matter_and_read_once() {
             .map(|number| format!("[[no{number}]] "))
             .collect();
         fs::write(bench.path("b.md"), text).unwrap();
-        work::steps_of(|| bench.editor.check_links(None, Watch::none()).unwrap())
+        work::steps_of(|| bench.editor.check_links(None, CallHooks::none()).unwrap())
     };
     let (few, more) = (steps(10), steps(1000));
     assert!(more - few <= 2 * 990, "{few} steps, then {more}");
@@ -419,7 +419,7 @@ proptest! {
             let broken = targets(text).into_iter().filter(|target| leads(&texts, path, target).is_none());
             broken.map(|target| (path.clone(), target)).collect::<Vec<_>>()
         }).collect();
-        let check = bench.editor.check_links(None, Watch::none()).unwrap();
+        let check = bench.editor.check_links(None, CallHooks::none()).unwrap();
         let found: Vec<(String, String)> = check.broken.into_iter().map(|link| (link.path, link.target)).collect();
         prop_assert_eq!(found, expected, "{:#?}", texts);
     }

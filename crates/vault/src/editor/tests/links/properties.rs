@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use sectile_markdown::{
-    Anchors, Link, PathResolution, Resolution, Source, links, name_key, resolve_path,
+    Anchors, FragmentResolution, Link, PathResolution, Source, links, name_key, resolve_path,
 };
 
 use super::*;
@@ -130,12 +130,12 @@ fn destination(texts: &Texts, path: &str, link: &Link) -> Option<Destination> {
     };
     let source = Source::new(texts[&to].as_bytes());
     match Anchors::new(&source).resolve(link.form, link.fragment_text()) {
-        Resolution::Heading(index) => {
+        FragmentResolution::Heading(index) => {
             let start = source.parse().sections()[index].heading.end;
             let mark = texts[&to][start..].split("Mark ").nth(1)?;
             Some((to.clone(), Some(mark.split('.').next()?.to_owned())))
         }
-        Resolution::Missing => None,
+        FragmentResolution::Missing => None,
         _ => Some((to, None)),
     }
 }
@@ -320,7 +320,7 @@ proptest! {
         if order > 2 {
             operations.swap(0, 1);
         }
-        let Ok(report) = bench.editor.write(&request(operations), Watch::none()) else {
+        let Ok(report) = bench.editor.write(&request(operations), CallHooks::none()) else {
             prop_assert_eq!(on_disk(&bench), before);
             return Ok(());
         };

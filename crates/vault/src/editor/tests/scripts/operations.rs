@@ -33,20 +33,20 @@ pub(super) fn operation(
     }
 }
 
-fn place(sections: &[Known], nth: usize, relative: usize) -> At {
+fn place(sections: &[Known], nth: usize, relative: usize) -> Placement {
     let relative = match relative {
-        0 => Relative::Before,
-        1 => Relative::After,
-        2 => Relative::FirstChild,
-        3 => Relative::LastChild,
-        _ => return At::Position(nth % (sections.len() + 1)),
+        0 => RelativePlacement::Before,
+        1 => RelativePlacement::After,
+        2 => RelativePlacement::FirstChild,
+        3 => RelativePlacement::LastChild,
+        _ => return Placement::Position(nth % (sections.len() + 1)),
     };
     match sections.get(nth % sections.len().max(1)) {
-        Some(anchor) => At::Next {
+        Some(anchor) => Placement::Next {
             relative,
             anchor: by_id(&anchor.id),
         },
-        None => At::Position(0),
+        None => Placement::Position(0),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     generators::{Act, Outside, ScriptStep},
     operations::{is_refusal, operation},
 };
-use crate::{ids, journal::Kind};
+use crate::{ids, journal::EntryKind};
 
 /// A section as the model remembers it.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub(super) struct Snapshot {
 
 /// An entry of the history, and what was there before and after it, where the script could see both.
 struct Made {
-    kind: Kind,
+    kind: EntryKind,
     documents: Vec<u64>,
     paths: BTreeSet<String>,
     before: Option<Snapshot>,
@@ -129,7 +129,7 @@ impl World {
             unseen: false,
             counter: 0,
         };
-        world.enter(now, Kind::Edit);
+        world.enter(now, EntryKind::Edit);
         world
     }
 
@@ -145,7 +145,7 @@ impl World {
         match (&step.act, path) {
             (Act::Reopen, _) => {
                 self.editor = open(self.folder.path());
-                self.look(Kind::Foreign);
+                self.look(EntryKind::Foreign);
             }
             (Act::Outside { edit, look }, Some(path)) => self.outside(&path, edit, *look),
             (Act::Undo | Act::Redo, Some(path)) => {
@@ -155,7 +155,7 @@ impl World {
                 let document = self.number_of(&path);
                 let about = self.made.iter().filter(|(_, made)| {
                     made.documents.contains(&document)
-                        && matches!(made.kind, Kind::Edit | Kind::Foreign)
+                        && matches!(made.kind, EntryKind::Edit | EntryKind::Foreign)
                 });
                 let numbers: Vec<u64> = about.map(|(number, _)| *number).collect();
                 if !numbers.is_empty() {
@@ -167,7 +167,7 @@ impl World {
     }
 
     /// Looks at everything, and enters what is new.
-    fn look(&mut self, kind: Kind) {
+    fn look(&mut self, kind: EntryKind) {
         let now = Snapshot::take(&self.editor, self.folder.path());
         self.enter(now, kind);
         self.unseen = false;
@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Goes on to `now`, and checks the ids on the way. `kind` says what was done.
-    fn enter(&mut self, now: Snapshot, kind: Kind) {
+    fn enter(&mut self, now: Snapshot, kind: EntryKind) {
         let mut unique = BTreeSet::new();
         for known in now.all() {
             assert!(unique.insert(&known.id), "{} names two sections", known.id);
@@ -192,8 +192,12 @@ impl World {
             match self.ever.get(&known.id) {
                 None => assert_eq!(ids::id(&known.heading, number), known.id, "a new id"),
                 Some(last) if self.now.find(&known.id).is_none() => {
-                    assert!(kind != Kind::Edit || self.unseen, "{} is back", known.id);
-                    if kind == Kind::Foreign {
+                    assert!(
+                        kind != EntryKind::Edit || self.unseen,
+                        "{} is back",
+                        known.id
+                    );
+                    if kind == EntryKind::Foreign {
                         let same = last.heading == known.heading && last.content == known.content;
                         assert!(same || self.unseen, "{last:?} is back as {known:?}");
                     }
@@ -240,7 +244,7 @@ impl World {
                 assert!(is_refusal(&error), "{act:?}: {error:?}");
                 assert_eq!(files(self.folder.path()), on_disk, "{act:?}: {error:?}");
                 if self.unseen {
-                    self.look(Kind::Foreign);
+                    self.look(EntryKind::Foreign);
                 }
             }
             Ok(report) => {
@@ -257,7 +261,7 @@ impl World {
                     assert_eq!(now.bytes, on_disk, "{act:?}");
                     assert_eq!(report.entry, None, "{act:?}");
                 }
-                self.enter(now, Kind::Edit);
+                self.enter(now, EntryKind::Edit);
                 self.unseen = false;
             }
         }
@@ -338,19 +342,19 @@ impl World {
                 continue;
             }
             match made.kind {
-                Kind::Edit => {
+                EntryKind::Edit => {
                     done.push(*number);
                     undone.clear();
                 }
-                Kind::Undo(target) => {
+                EntryKind::Undo(target) => {
                     done.retain(|known| *known != target);
                     undone.push(target);
                 }
-                Kind::Redo(target) => {
+                EntryKind::Redo(target) => {
                     undone.retain(|known| *known != target);
                     done.push(target);
                 }
-                Kind::Foreign => {}
+                EntryKind::Foreign => {}
             }
         }
         (done, undone)
@@ -358,7 +362,7 @@ impl World {
 
     fn take_back(&mut self, path: &str, entry: Option<u64>, redo: bool) {
         if self.unseen {
-            self.look(Kind::Foreign);
+            self.look(EntryKind::Foreign);
             if !self.now.bytes.contains_key(path) {
                 return;
             }
@@ -372,7 +376,7 @@ impl World {
         let before = self.now.clone();
         match take_back(&self.editor, &request) {
             Err(error) => {
-                self.look(Kind::Foreign);
+                self.look(EntryKind::Foreign);
                 assert_eq!(self.now, before, "{error:?}");
                 self.check_refused_undo(expected, entry.is_some(), &error);
             }
@@ -380,12 +384,12 @@ impl World {
                 let target = expected.expect("there was something to undo");
                 let reverted = self.last_about(target);
                 let is_direct = self.is_last(reverted);
-                self.look(Kind::Undo(target));
+                self.look(EntryKind::Undo(target));
                 assert!(report.entry.is_some());
                 let kind = if redo {
-                    Kind::Redo(target)
+                    EntryKind::Redo(target)
                 } else {
-                    Kind::Undo(target)
+                    EntryKind::Undo(target)
                 };
                 assert_eq!(self.made[&self.last_number()].kind, kind);
                 if is_direct && let Some(old) = self.made[&reverted].before.clone() {
@@ -409,14 +413,15 @@ impl World {
                 ..undo("a.md", redo)
             };
             take_back(&self.editor, &request).unwrap();
-            self.look(Kind::Undo(target));
+            self.look(EntryKind::Undo(target));
             assert_eq!(self.now, *expected);
         }
     }
 
     /// The last entry that made `target`, took it back or made it again.
     fn last_about(&self, target: u64) -> u64 {
-        let about = |made: &Made| [Kind::Undo(target), Kind::Redo(target)].contains(&made.kind);
+        let about =
+            |made: &Made| [EntryKind::Undo(target), EntryKind::Redo(target)].contains(&made.kind);
         let last = self.made.iter().rev().find(|(_, made)| about(made));
         last.map_or(target, |(number, _)| *number)
     }
@@ -473,7 +478,7 @@ impl World {
     /// Another program changes a file.
     fn outside(&mut self, path: &str, edit: &Outside, look: bool) {
         if self.unseen {
-            self.look(Kind::Foreign);
+            self.look(EntryKind::Foreign);
             if !self.now.bytes.contains_key(path) {
                 return;
             }
@@ -527,7 +532,7 @@ impl World {
 
     fn noticed(&mut self, look: bool) {
         if look {
-            self.look(Kind::Foreign);
+            self.look(EntryKind::Foreign);
         } else {
             self.unseen = true;
         }
@@ -536,7 +541,7 @@ impl World {
     /// What holds at the end of every script.
     pub(super) fn finish(&mut self) {
         if self.unseen {
-            self.look(Kind::Foreign);
+            self.look(EntryKind::Foreign);
         }
         assert!(
             self.editor.damage().is_empty(),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn listed(slug: &str, title: &str, role: Role, description: &str) -> DocsDocument {
+fn listed(slug: &str, title: &str, role: DocRole, description: &str) -> DocsDocument {
     DocsDocument {
         path: super::super::DocsPath {
             written: String::new(),
@@ -15,7 +15,7 @@ fn listed(slug: &str, title: &str, role: Role, description: &str) -> DocsDocumen
     }
 }
 
-fn parts(described: &Described) -> [&str; 4] {
+fn parts(described: &DocDescription) -> [&str; 4] {
     [
         &described.slug,
         &described.title,
@@ -31,7 +31,7 @@ fn front_matter_comes_first_then_the_list_then_the_text() {
     let list = listed(
         "list",
         " From \n the list ",
-        Role::Decision,
+        DocRole::Decision,
         "Said in the list.",
     );
     for (bytes, list, expected) in [
@@ -60,7 +60,7 @@ fn front_matter_comes_first_then_the_list_then_the_text() {
 
 #[test]
 fn what_cannot_be_used_is_said_and_the_next_source_counts() {
-    let list = listed("list", "List", Role::Decision, "In the list.");
+    let list = listed("list", "List", DocRole::Decision, "In the list.");
     for (front_matter, problems) in [
         ("title: [a, b]", &["`title`"][..]),
         ("title: '  '", &["`title`"]),
