@@ -6,6 +6,7 @@
 mod layers;
 mod origin;
 mod text;
+mod types;
 
 use std::fmt;
 use std::fs;
@@ -24,6 +25,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     origin::only_ours,
     origin::rows_of_origin_are_needed,
     layers::crate_edges,
+    types::unique_types,
 ];
 
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
@@ -85,6 +87,7 @@ impl TextFile {
     /// Whether the whole file is test code.
     fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs")
+            || self.path.ends_with("/testing.rs")
             || self
                 .path
                 .split('/')
