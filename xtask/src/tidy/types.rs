@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{Finding, TextFile, Tree};
 
 /// Types with two definitions of which `cfg` compiles one, by package folder.
-const TWINS: &[(&str, &str)] = &[("crates/sectile", "Signals")];
+const TWINS: &[(&str, &str)] = &[("crates/sectile", "Servers"), ("crates/sectile", "Signals")];
 
 pub(super) fn unique_types(tree: &Tree) -> Vec<Finding> {
     let mut first: BTreeMap<(&str, &str), (&TextFile, usize)> = BTreeMap::new();
