@@ -111,9 +111,9 @@ impl<'s> SchemaReader<'s> {
         }
         let name = match target.get("type").and_then(Value::as_str) {
             Some("string") => "string",
-            Some("integer") => "whole number",
+            Some("integer") => "integer",
             Some("number") => "number",
-            Some("boolean") => "true or false",
+            Some("boolean") => "boolean",
             Some("null") => "null",
             Some("object") => "object",
             Some("array") => return self.list_kind(target),
@@ -127,7 +127,7 @@ impl<'s> SchemaReader<'s> {
         match items.as_deref() {
             Some("string") => "list of strings".to_owned(),
             Some("object") => "list of objects".to_owned(),
-            Some("whole number") => "list of whole numbers".to_owned(),
+            Some("integer") => "list of integers".to_owned(),
             Some(kind) => format!("list, each {kind}"),
             None => "list".to_owned(),
         }
