@@ -521,8 +521,8 @@ impl Surface {
         self
     }
 
-    /// Marks this world as an extra next to others: a world that would otherwise be the only one served keeps the
-    /// addresses of a single world.
+    /// Marks this world as an extra next to others: if there is just one world that is not an extra, that one still has
+    /// the addresses of a single world.
     #[must_use]
     pub fn beside_others(mut self) -> Self {
         self.is_beside_others = true;
