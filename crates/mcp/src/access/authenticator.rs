@@ -97,7 +97,7 @@ impl Authenticator {
             clock,
         } = settings;
         if keys.is_none() && tokens.is_none() {
-            return Err("there are neither keys nor tokens".to_owned());
+            return Err("neither API keys nor tokens are configured".to_owned());
         }
         let token_sources = tokens.as_ref().map(|tokens| TokenSources {
             authorization_servers: tokens.authorization_servers.clone(),

@@ -111,16 +111,16 @@ pub struct KeyEntry<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The user cannot be sent in a header.
-    #[error("a user is 1 to 256 visible ASCII characters without spaces")]
+    #[error("a user must be 1 to 256 visible ASCII characters without spaces")]
     User,
     /// A vault cannot be sent in a header.
-    #[error("a vault is 1 to 256 visible ASCII characters without spaces")]
+    #[error("a vault must be 1 to 256 visible ASCII characters without spaces")]
     Vault,
     /// The time is not a valid time.
-    #[error("the time is not in the form of RFC 3339")]
+    #[error("the time is not in RFC 3339 format")]
     Time,
     /// The system has no random bytes.
-    #[error("the system gave no random bytes")]
+    #[error("the system has no random bytes")]
     Random,
 }
 
@@ -165,12 +165,12 @@ impl KeyFile {
             Some(span) => {
                 let before = text.as_bytes().iter().take(span.start);
                 let line = before.filter(|&&byte| byte == b'\n').count() + 1;
-                format!("line {line} is not as it should be")
+                format!("line {line} is not valid")
             }
-            None => "it is not as it should be".to_owned(),
+            None => "it is not valid".to_owned(),
         })?;
         if written.version != VERSION {
-            return Err(format!("only version {VERSION} is known"));
+            return Err(format!("only version {VERSION} is supported"));
         }
         let mut file = Self::default();
         for (index, key) in written.keys.into_iter().enumerate() {
@@ -183,7 +183,7 @@ impl KeyFile {
                 .check()
                 .map_err(|problem| format!("key {id}: {problem}"))?;
             file.push(key)
-                .map_err(|()| format!("key {id} is there twice"))?;
+                .map_err(|()| format!("key {id} appears twice"))?;
         }
         Ok(file)
     }
@@ -307,17 +307,17 @@ impl StoredKey {
 impl KeyFormat {
     fn check(self) -> Result<StoredKey, &'static str> {
         if !is_header_safe(&self.user) {
-            return Err("the user cannot be used");
+            return Err("the user is not 1 to 256 visible ASCII characters");
         }
         if !self.vaults.iter().all(|vault| is_header_safe(vault)) {
-            return Err("a vault cannot be used");
+            return Err("a vault is not 1 to 256 visible ASCII characters");
         }
         let role = Role::named(&self.role);
         if role.name() != self.role {
             return Err("the role is unknown");
         }
         if !is_time(&self.created) || !self.revoked.as_deref().is_none_or(is_time) {
-            return Err("a time is not in the form of RFC 3339");
+            return Err("a time is not in RFC 3339 format");
         }
         Ok(StoredKey {
             id: self.id,

@@ -46,7 +46,7 @@ impl SealingKey {
                 Aad::from(context),
                 &mut bytes,
             )
-            .map_err(|_| io::Error::other("nothing can be sealed"))?;
+            .map_err(|_| io::Error::other("sealing failed"))?;
         Ok(URL_SAFE_NO_PAD.encode([&nonce[..], &bytes].concat()))
     }
 

@@ -107,17 +107,17 @@ impl TokenVerifier {
         clock: fn() -> SystemTime,
     ) -> Result<Self, &'static str> {
         if settings.secret.is_none() && settings.key_set.is_none() {
-            return Err("there is neither a secret nor a key to check tokens with");
+            return Err("neither a secret nor a key set to check tokens with is configured");
         }
         if settings.claims.user.is_empty() {
-            return Err("no claim is named that says who the user is");
+            return Err("the name of the user claim is empty");
         }
         let keys = match settings.key_set {
             None => None,
             Some(KeySetSource::Text(text)) => {
                 let set = KeySet::parse(text.as_bytes()).ok_or("the key set is not JSON")?;
                 if set.is_empty() {
-                    return Err("the key set has no key that can be used");
+                    return Err("the key set has no usable key");
                 }
                 Some(Keys::Given(set))
             }

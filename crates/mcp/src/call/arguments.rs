@@ -244,7 +244,7 @@ impl Checker<'_> {
                     None => field.wrong("is required."),
                 })
             }
-            _ => Err(place.wrong("has none of the forms it may have.")),
+            _ => Err(place.wrong("matches none of the allowed forms.")),
         }
     }
 

@@ -252,7 +252,7 @@ impl ClientChannel {
         let peer = self.request.peer.clone();
         self.sending = Some(Box::pin(async move {
             if peer.notify_progress(report).await.is_err() {
-                tracing::debug!("progress could not be reported");
+                tracing::debug!("cannot report progress");
             }
         }));
         self.sent().await;
@@ -314,7 +314,7 @@ impl Drop for Withdrawal {
         runtime.spawn(async move {
             let withdrawn = CancelledNotificationParam::new(Some(id), None);
             if peer.notify_cancelled(withdrawn).await.is_err() {
-                tracing::debug!("a question could not be taken back");
+                tracing::debug!("cannot withdraw a question");
             }
         });
     }
@@ -379,7 +379,7 @@ impl Progress {
             .send(ClientMessage::Report(report))
             .is_err()
         {
-            tracing::debug!("a handler reports after its call has ended");
+            tracing::debug!("a handler reported progress after its call had ended");
         }
     }
 }

@@ -315,22 +315,22 @@ refusals! {
         // Each world has its own number.
         NotFound, "unknown_tool", None,
         "Unknown tool.",
-        "Call tools/list to see which tools there are.";
+        "Call tools/list to see which tools are available.";
     /// The prompt does not exist, or must look as if it did not.
     UnknownPrompt:
         NotFound, "unknown_prompt", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown prompt.",
-        "Call prompts/list to see which prompts there are.";
+        "Call prompts/list to see which prompts are available.";
     /// The resource does not exist, or must look as if it did not.
     UnknownResource:
         NotFound, "unknown_resource", Some(ErrorCode::RESOURCE_NOT_FOUND.0),
         "Unknown resource.",
-        "Call resources/list to see which resources there are.";
+        "Call resources/list to see which resources are available.";
     /// The resource template does not exist, or must look as if it did not.
     UnknownTemplate:
         NotFound, "unknown_template", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown resource template.",
-        "Call resources/templates/list to see which templates there are.";
+        "Call resources/templates/list to see which templates are available.";
     /// The request state was not made for this call, or is too old.
     StrangeState:
         InvalidArguments, "strange_state", Some(ErrorCode::INVALID_PARAMS.0),
@@ -339,7 +339,7 @@ refusals! {
     /// It exists, but this caller may not use it.
     Forbidden:
         Unreadable, "forbidden", Some(-32003),
-        "You may not use this.",
+        "You are not allowed to use this.",
         "Ask the operator to allow it in [server.auth] allowed_tools.";
     /// Too many calls are running, overall or for this caller.
     Busy:
@@ -354,7 +354,7 @@ refusals! {
     /// The credentials are valid, but not for what the request is about.
     NoAccess:
         Unreadable, "no_access", Some(-32003),
-        "These credentials give no access here.",
+        "These credentials do not give access here.",
         "Name one of your vaults in X-Vault-Id, or ask the operator for access.";
     /// The request carries more than one set of credentials, or repeats a header that may appear only once.
     AmbiguousCredentials:
@@ -376,12 +376,12 @@ refusals! {
         Unavailable, "too_many_sessions", Some(-32072),
         "Too many sessions are open.",
         "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
-    /// The call took longer than allowed. The change that it was to make may have been made all the same.
+    /// The call took longer than allowed. Its change may have been made anyway.
     TimedOut(Access = Access::Read):
         Unavailable, "timed_out", Some(-32074),
         "The call took too long.",
         "Ask for less, or raise server.limits.call_timeout_ms.";
-    /// The caller gave up. The change that the call was to make may have been made all the same.
+    /// The caller gave up. The call's change may have been made anyway.
     Cancelled(Access = Access::Read):
         Cancelled, "cancelled", Some(-32075),
         "The call was cancelled.",
@@ -444,7 +444,7 @@ impl Refusal {
     fn recovery(self) -> &'static str {
         match self {
             Self::TimedOut(access) | Self::Cancelled(access) if access != Access::Read => {
-                "The change may have been made all the same. Look at the history, or make the same call again with the same request_id if it had one."
+                "The change may have been made anyway. Check the history, or repeat the call with the same request_id if it had one."
             }
             _ => self.row().recovery,
         }
@@ -460,17 +460,17 @@ const PROTOCOL_ERRORS: [ErrorRow; 4] = [
     ),
     protocol_error(
         "-32600",
-        "The message is JSON, but not a JSON-RPC request; its id or the number of its values is beyond the limit; or a request with the same id is still running.",
-        "Read the message of the error, then correct the request.",
+        "The message is JSON, but not a JSON-RPC request; its id or the number of its values exceeds the limit; or a request with the same id is still running.",
+        "Read the error message, then correct the request.",
     ),
     protocol_error(
         "-32601",
         "The method does not exist here: this world offers nothing that it applies to.",
-        "Use what the server declared in its capabilities.",
+        "Use only the capabilities that the server declared.",
     ),
     protocol_error(
         "-32602",
-        "The parameters of a known method cannot be read.",
+        "The parameters of a known method cannot be decoded.",
         "Compare them with the method's schema in the protocol.",
     ),
 ];

@@ -149,7 +149,7 @@ impl AuditLog {
     pub(super) fn flush(&self) {
         let (done, written) = sync_channel(1);
         if !self.send(Message::Flush(done)) || written.recv().is_err() {
-            tracing::error!("the record of calls has ended early");
+            tracing::error!("the audit log has stopped early");
         }
     }
 
@@ -170,13 +170,13 @@ impl Drop for AuditLog {
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(Err(_)) = self.writer.take().map(JoinHandle::join) {
-            tracing::error!("the end of the record of calls is missing");
+            tracing::error!("the end of the audit log is missing");
         }
     }
 }
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {
-    getrandom::fill(bytes).map_err(|_| io::Error::other("no random numbers"))
+    getrandom::fill(bytes).map_err(|_| io::Error::other("no random bytes"))
 }
 
 /// Turns calls into lines.
@@ -207,7 +207,7 @@ impl Writer {
             self.write();
             for done in flushed {
                 if done.send(()).is_err() {
-                    tracing::debug!("nobody waits for the record of calls any more");
+                    tracing::debug!("the flush of the audit log is no longer awaited");
                 }
             }
         }
@@ -286,7 +286,7 @@ impl AuditFile {
             return;
         }
         if let Some(kind) = failure {
-            tracing::error!(?kind, "the record of calls cannot be begun anew");
+            tracing::error!(?kind, "cannot rotate the audit log");
         }
         self.stuck = failure;
     }
@@ -301,7 +301,7 @@ impl AuditFile {
             Ok(()) => {
                 if self.failure.take().is_some() {
                     let lost = self.lost.get();
-                    tracing::warn!(lost, "calls are recorded again");
+                    tracing::warn!(lost, "the audit log can be written again");
                 }
             }
             Err((written, error)) => self.fail(lines, written, error.kind()),
@@ -336,13 +336,13 @@ impl AuditFile {
         let missing = missing.iter().filter(|&&byte| byte == b'\n').count();
         self.lost.inc_by(missing as u64);
         if self.failure.replace(kind) != Some(kind) {
-            tracing::error!(?kind, "calls cannot be recorded");
+            tracing::error!(?kind, "cannot write the audit log");
         }
     }
 
     fn close(self) {
         if let Some(Err(error)) = self.file.as_ref().map(AppendFile::sync) {
-            tracing::error!(kind = ?error.kind(), "the record of calls may not be on the disk");
+            tracing::error!(kind = ?error.kind(), "cannot flush the audit log to the disk");
         }
     }
 }

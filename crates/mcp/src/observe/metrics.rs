@@ -72,25 +72,20 @@ impl Metrics {
         let refusals = Family::default();
         let upstream = Family::default();
         registry.register("calls", "Calls that have ended", calls.clone());
-        registry.register_with_unit(
-            "call",
-            "How long calls took",
-            Unit::Seconds,
-            seconds.clone(),
-        );
-        registry.register("calls_in_flight", "Calls that run now", in_flight.clone());
+        registry.register_with_unit("call", "Duration of calls", Unit::Seconds, seconds.clone());
+        registry.register("calls_in_flight", "Calls in flight", in_flight.clone());
         registry.register(
             "refusals",
-            "Requests that were turned away before they became calls",
+            "Requests refused before they became calls",
             refusals.clone(),
         );
         registry.register(
             "upstream",
-            "Answers of the upstream note store",
+            "Answers from the upstream note store",
             upstream.clone(),
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The program", build);
+        registry.register("build", "Version of the program", build);
         Arc::new(Self {
             registry: Mutex::new(registry),
             calls,
@@ -105,7 +100,7 @@ impl Metrics {
     /// Exposes `lost`, the number of calls that could not be recorded.
     pub(super) fn show_lost_records(&self, lost: Counter) {
         let mut registry = self.registry.lock();
-        let help = "Calls that could not be written to the audit record";
+        let help = "Calls that could not be written to the audit log";
         registry.register("audit_lost", help, lost);
     }
 
@@ -143,7 +138,7 @@ impl Metrics {
             () = shutdown.cancelled() => Ok(()),
         };
         if let Err(error) = served {
-            tracing::error!(kind = ?error.kind(), "figures are not served any more");
+            tracing::error!(kind = ?error.kind(), "metrics are no longer served");
         }
     }
 

@@ -177,7 +177,7 @@ impl ServerHandler for McpServer {
             Ok(())
         });
         if begun.is_err() {
-            tracing::error!("there will be no notices: the world could not give any");
+            tracing::error!("no notices will be sent: the world could not provide them");
         }
     }
 

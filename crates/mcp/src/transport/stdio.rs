@@ -96,7 +96,7 @@ struct Output<W> {
 /// The action for a line.
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is taken apart at once and never kept"
+    reason = "it is matched at once and never stored"
 )]
 enum InputAction {
     /// Pass it to rmcp.
@@ -213,7 +213,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             .await
             .is_err()
         {
-            tracing::warn!("calls were still running when the input had ended");
+            tracing::warn!("calls were still running when the input ended");
         }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{JsonObject, WorldCard};
 
 /// The recovery that is given when nothing of the original one is left.
-const ADVICE: &str = "Call tools/list to see what can be done here.";
+const ADVICE: &str = "Call tools/list to see which tools are available.";
 
 /// The tools that text may name.
 #[derive(Debug, Default)]

@@ -180,7 +180,7 @@ fn a_file_that_is_not_right_is_refused_without_showing_it() {
             good.replace(&value("id"), "\"0123456789ABCDEF\""),
             "the id of key 1",
         ),
-        (format!("{good}\n[[key]]{table}"), "is there twice"),
+        (format!("{good}\n[[key]]{table}"), "appears twice"),
     ];
     for (text, expected) in cases {
         let problem = KeyFile::parse(&text).unwrap_err();

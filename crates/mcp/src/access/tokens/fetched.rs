@@ -168,7 +168,7 @@ impl Inner {
         let failed = state.failed;
         drop(state);
         if failed {
-            tracing::warn!("the key set could not be fetched");
+            tracing::warn!("cannot fetch the key set");
         }
     }
 }

@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for UnambiguousObject {
                 let mut object = Map::new();
                 while let Some((name, value)) = access.next_entry::<String, Value>()? {
                     if object.insert(name, value).is_some() {
-                        return Err(A::Error::custom("a member is there twice"));
+                        return Err(A::Error::custom("a member appears twice"));
                     }
                 }
                 Ok(UnambiguousObject(object))

@@ -320,7 +320,7 @@ fn keys_that_are_for_something_else_are_not_used() {
         assert!(KeySet::parse(text.as_bytes()).unwrap().is_empty(), "{jwk}");
         let source = KeySetSource::Text(text);
         let refused = Authenticator::new(settings(tokens(None, Some(source)))).err();
-        assert_eq!(refused.unwrap(), "the key set has no key that can be used");
+        assert_eq!(refused.unwrap(), "the key set has no usable key");
         // It does not affect the others.
         let authenticator = with_set(&[jwk, Signer::ed25519().jwk("2"), p256.jwk("p")]);
         let answer = run(ask_with(&authenticator, &p256.token("p", &claims("ann"))));

@@ -93,7 +93,7 @@ impl AdmissionStep {
         {
             return Err(refuse(
                 StatusCode::NOT_FOUND,
-                "Invalid Request: unknown session. This server keeps none; leave Mcp-Session-Id out.",
+                "Invalid Request: unknown session. This server has no sessions; omit Mcp-Session-Id.",
             ));
         }
         // The check above accepted wildcards and any case; rmcp wants these by name.
@@ -159,7 +159,7 @@ impl AdmissionStep {
             Ok(Err(_)) => {
                 return Err(refuse(
                     StatusCode::BAD_REQUEST,
-                    "Invalid Request: the body broke off.",
+                    "Invalid Request: the body was cut off.",
                 ));
             }
         };

@@ -34,7 +34,7 @@ pub(super) fn page<'a>(worlds: impl Iterator<Item = (&'a str, String)>) -> Strin
          <p>This is an MCP server. It gives AI agents Markdown one section at a time. There is nothing to see here in a \
          browser: connect an MCP client over Streamable HTTP to</p>\n\
          <ul>\n{entries}</ul>\n\
-         <p>If signing in is needed, the client is told how. The manual is in the program: <code>sectile docs search \
+         <p>If sign-in is required, the client is told how. The manual is in the program: <code>sectile docs search \
          connect</code> finds how to connect a client, and <code>sectile serve docs</code> serves it to an agent.</p>\n\
          </body>\n</html>\n"
     )

@@ -116,13 +116,13 @@ pub(super) async fn serve(
             tokio::select! {
                 () = abandoned.cancelled() => {}
                 () = server.attend(stream, (peer, &place), watcher) => {}
-                () = place.given_up() => tracing::debug!("a connection gave way to another"),
+                () = place.given_up() => tracing::debug!("a connection was closed to make room for another"),
             }
         });
     }
     drop(listener);
     if timeout(drain, connections.shutdown()).await.is_err() {
-        tracing::warn!("some requests were not answered in time before the end");
+        tracing::warn!("some requests were not answered before the shutdown deadline");
     }
     Ok(())
 }
@@ -161,8 +161,8 @@ impl ConnectionServer {
         };
         match encrypted {
             Ok(Ok(stream)) => self.converse(stream, peer, watcher).await,
-            Ok(Err(error)) => tracing::debug!(kind = ?error.kind(), "no encryption was agreed on"),
-            Err(_) => tracing::debug!("agreeing on encryption took too long"),
+            Ok(Err(error)) => tracing::debug!(kind = ?error.kind(), "the TLS handshake failed"),
+            Err(_) => tracing::debug!("the TLS handshake timed out"),
         }
     }
 
@@ -191,14 +191,14 @@ impl ConnectionServer {
         if let Err(error) = watcher.watch(connection).await {
             // The text of the error could show what the client sent.
             let timed_out = error.is_timeout();
-            tracing::debug!(timed_out, "a connection broke");
+            tracing::debug!(timed_out, "a connection failed");
         }
     }
 }
 
 /// A request arrived on a connection that has lost its slot to another.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection gave way to another")]
+#[error("the connection was closed to make room for another")]
 struct ConnectionDisplaced;
 
 /// The body of an answer. Until it has been sent, its connection has a request in flight.
@@ -248,7 +248,7 @@ async fn persistently<T, F: Future<Output = io::Result<T>>>(mut accept: impl FnM
             // This client has disconnected; there may be others.
             Err(error) if concerns_one(error.kind()) => {}
             Err(error) => {
-                tracing::warn!(kind = ?error.kind(), "no connection can be taken for now");
+                tracing::warn!(kind = ?error.kind(), "cannot accept connections for now");
                 sleep(pause).await;
                 pause = longest.min(pause * 2);
             }

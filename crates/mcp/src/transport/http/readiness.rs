@@ -110,10 +110,12 @@ impl WorldProbe {
         });
         match timeout(PATIENCE, &mut running).await {
             Ok(Ok(said)) => said,
-            Ok(Err(_)) => Err("Asking failed: a defect of the server.".to_owned()),
+            Ok(Err(_)) => {
+                Err("The readiness check failed because of a defect in the server.".to_owned())
+            }
             Err(_) => {
                 self.running = Some(running);
-                Err("No answer came in time.".to_owned())
+                Err("The readiness check timed out.".to_owned())
             }
         }
     }

@@ -472,7 +472,7 @@ fn certificate_and_key_must_be_whole_and_fit() {
     let (one, other) = (Certificate::new(), Certificate::new());
     let damaged = |pem: &str| pem.replacen("\nMI", "\n!!", 1);
     let table = [
-        (one.pem.as_str(), other.key.as_str(), "another certificate"),
+        (one.pem.as_str(), other.key.as_str(), "does not match"),
         ("", &one.key, "no certificate"),
         ("some text", &one.key, "no certificate"),
         (&one.key, &one.key, "no certificate"),

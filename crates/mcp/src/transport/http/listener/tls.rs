@@ -38,14 +38,16 @@ impl ServerTls {
         })?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|_| "no version of TLS can be spoken")?
+            .map_err(|_| "no TLS version is supported")?
             .with_no_client_auth();
         let mut config = config.with_single_cert(chain, key).map_err(|error| {
             use InconsistentKeys::KeyMismatch;
             match error {
-                Error::InconsistentKeys(KeyMismatch) => "the key is that of another certificate",
+                Error::InconsistentKeys(KeyMismatch) => {
+                    "the private key does not match the certificate"
+                }
                 Error::InvalidCertificate(_) => "the certificate is damaged",
-                _ => "the private key is of no kind that can be used",
+                _ => "the type of the private key is not supported",
             }
         })?;
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
