@@ -40,7 +40,7 @@ pub struct Identity {
     pub effective_user: Option<String>,
     /// The vault that this request is about.
     pub vault: String,
-    /// What the caller may do.
+    /// The caller's role, which decides what it may use.
     pub role: Role,
     /// The bearer token, which is forwarded to an upstream store. A caller with a key has none.
     pub token: Option<Secret>,

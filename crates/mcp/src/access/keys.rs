@@ -62,7 +62,7 @@ struct StoredKey {
 pub struct KeyHolder {
     /// The user.
     pub user: String,
-    /// What the user may do.
+    /// The user's role, which decides what they may use.
     pub role: Role,
     /// The vaults that the key is valid for; empty means `default`.
     pub vaults: Vec<String>,

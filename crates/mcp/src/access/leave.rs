@@ -17,7 +17,7 @@ pub(crate) struct ListenPermit {
     audience: [String; 2],
     authenticator: Arc<LiveValue<Authenticator>>,
     roles: Arc<LiveValue<Acl>>,
-    /// What each role could use when the permission was granted.
+    /// The table of roles when the permission was granted.
     acl: Arc<Acl>,
 }
 

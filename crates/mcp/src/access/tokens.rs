@@ -29,7 +29,7 @@ pub struct TokenSettings {
     pub issuer: String,
     /// The audiences that tokens may be for; empty means the endpoint that they are sent to.
     pub audience: Vec<String>,
-    /// How far clocks may differ.
+    /// The clock difference that is tolerated.
     pub leeway: Duration,
     /// Longest token, in bytes.
     pub max_bytes: usize,

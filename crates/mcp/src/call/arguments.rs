@@ -108,7 +108,7 @@ impl fmt::Display for ArgumentPath<'_> {
     }
 }
 
-/// How fields that a schema does not name are treated.
+/// The treatment of fields that a schema does not name.
 #[derive(Clone, Copy)]
 enum Others<'s> {
     Refused,

@@ -66,7 +66,7 @@ pub(crate) struct Caller {
     pub(crate) facts: RequestFacts,
 }
 
-/// How a call may ask the user.
+/// The way a call may ask the user.
 pub(crate) enum ElicitationMode {
     /// Not at all.
     Never,

@@ -35,7 +35,7 @@ pub struct Failure {
 pub struct Detail {
     /// A stable code, such as `section_not_found`. The audit line shows it.
     pub code: &'static str,
-    /// How the caller can recover: one sentence.
+    /// The recovery for the caller: one sentence.
     pub recovery: Cow<'static, str>,
     /// Facts about it. They reach the caller only, never a log.
     pub data: JsonObject,
@@ -240,7 +240,7 @@ pub struct ErrorRow {
     pub number: Option<i32>,
     /// The description of what is wrong: one sentence.
     pub meaning: &'static str,
-    /// How the caller can recover: one sentence.
+    /// The recovery for the caller: one sentence.
     pub recovery: &'static str,
 }
 
@@ -400,7 +400,7 @@ pub struct RefusedCall {
     pub code: &'static str,
     /// The description of what is wrong: one sentence.
     pub message: &'static str,
-    /// How the caller can recover: one sentence.
+    /// The recovery for the caller: one sentence.
     pub recovery: &'static str,
 }
 

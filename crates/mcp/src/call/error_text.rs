@@ -12,7 +12,7 @@ const MAX_NAME_CHARS: usize = 60;
 const MAX_COMPARED_CHARS: usize = 128;
 /// The least similarity of two names, from 0 to 1, for one to be offered for the other.
 const ALIKE: f64 = 0.75;
-/// How much less similar than the best name another one may be and still be offered with it.
+/// The largest distance in similarity to the best name at which another one is still offered with it.
 const MARGIN: f64 = 0.1;
 /// Largest number of names that a message offers.
 pub const MAX_OFFERED: usize = 5;

@@ -1,6 +1,6 @@
 //! The life of a call, in order: visibility, authorisation, limits, arguments, handler, envelope, audit line.
 //!
-//! Decoding has happened before (`message.rs`), and so has authentication where a transport has one. A tool, a resource,
+//! Decoding has happened before (`message.rs`), and so has authentication if the transport has it. A tool, a resource,
 //! a prompt and a completion all pass the same steps; only what runs at the end differs.
 
 use std::{

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rmcp::model::{CallToolResult, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use serde_json::Value;
 
-/// Where structured content is inserted into an answer.
+/// The way structured content is inserted into an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum StructuredPlacement {
     /// By the server, as a tree.

@@ -60,7 +60,7 @@ const LARGE_MESSAGES: CallerSlotBounds = CallerSlotBounds {
 /// Settings of the HTTP transport.
 #[derive(Clone)]
 pub struct HttpSettings {
-    /// How connections are accepted.
+    /// Settings of the listener.
     pub listener: ListenerSettings,
     /// The authentication step.
     pub authentication: Arc<AuthenticationStep>,

@@ -108,7 +108,7 @@ pub struct ToolCard {
     pub name: String,
     /// Display name.
     pub title: &'static str,
-    /// What it does.
+    /// Description for the model.
     pub description: &'static str,
     /// The kind of change it may make.
     pub access: Access,

@@ -55,7 +55,7 @@ pub(super) struct AdmittedRequest {
     pub(super) memory: Option<MessageShare>,
 }
 
-/// How a request uses a session.
+/// The relation of a request to a session.
 pub(super) enum SessionUse {
     /// Not at all.
     None,

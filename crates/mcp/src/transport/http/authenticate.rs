@@ -30,7 +30,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 pub struct AuthenticationSettings {
     /// Signs callers in; without it, everyone is let in and callers are not told apart.
     pub authenticator: Option<Arc<LiveValue<Authenticator>>>,
-    /// What each role may use.
+    /// The table of what each role may use.
     pub roles: Arc<LiveValue<Acl>>,
     /// Rate limits. They apply only if callers sign in.
     pub rates: RateLimits,

@@ -58,7 +58,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
-/// How connections are accepted.
+/// Settings of the listener.
 #[derive(Clone)]
 pub struct ListenerSettings {
     /// Certificate and key, if connections are encrypted.
