@@ -20,7 +20,7 @@ use super::{
     AccessDenial, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer,
 };
 
-/// Number of answers that are cached.
+/// Largest number of cached answers. It bounds the memory; beyond it, the endpoint is asked each time.
 const MAX_KEPT: usize = 10_000;
 /// Longest time that a refusal is cached, so that a user who was just granted access does not wait.
 const MAX_KEEP_REFUSAL: Duration = Duration::from_secs(1);

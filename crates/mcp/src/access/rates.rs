@@ -15,7 +15,8 @@ use governor::{
     state::keyed::HashMapStateStore,
 };
 
-/// Number of requests after which idle callers are forgotten.
+/// Number of requests after which idle callers are forgotten. A sweep visits every caller, so it does not run each
+/// time.
 const SWEEP_EVERY: u32 = 1024;
 /// Number of requests accepted at once even if the limit per minute is small, as long as the limit is at least this.
 const LEAST_BURST: u32 = 10;

@@ -9,10 +9,11 @@ use serde_json::{Number, Value};
 
 use crate::{Failure, FailureKind, JsonObject};
 
-/// Number of references that may lead from one schema to the next without going deeper into the arguments.
+/// Number of references that may lead from one schema to the next without going deeper into the arguments. Guards
+/// against schemas that refer to each other.
 const MAX_HOPS: usize = 32;
 
-/// Number of forms of a value that are searched for whole numbers.
+/// Number of forms of a value that are searched for whole numbers. Guards against schemas that refer to each other.
 const MAX_FORMS: usize = 256;
 
 /// Checks `arguments` against an input schema made by [`crate::input_schema`]. Afterwards whole numbers are integers

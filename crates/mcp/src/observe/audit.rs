@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::{CallRecord, access::Secret, observe::append::AppendFile};
 
-/// Number of calls that may wait to be written.
+/// Number of calls that may wait to be written. It absorbs short stalls of the disk; when it is full, calls wait.
 const QUEUE: usize = 4096;
 /// Number of bytes that are written at once, if that much is waiting.
 const BATCH_BYTES: usize = 64 << 10;

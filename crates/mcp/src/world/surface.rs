@@ -287,7 +287,8 @@ pub struct Surface {
     pub(crate) is_beside_others: bool,
 }
 
-/// Number of concurrent listeners, in all and for one signed-in caller.
+/// Number of concurrent listeners, in all and for one signed-in caller. A listener lasts as long as its client likes,
+/// so listeners have slots of their own.
 const LISTENERS: CallerSlotBounds = CallerSlotBounds {
     max: 64,
     per_caller: 8,

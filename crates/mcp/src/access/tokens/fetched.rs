@@ -19,7 +19,7 @@ use crate::access::AccessDenial;
 /// How long to wait before fetching again because a key is missing or the last fetch failed. Tokens with made-up keys
 /// must not become requests to another server.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The same pause if there is no set at all, so that no one can sign in until there is.
+/// The same pause if there is no set at all. It is shorter, because no one can sign in until there is one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a stale set is used if there is no newer one.
 const GRACE: Duration = Duration::from_secs(24 * 60 * 60);

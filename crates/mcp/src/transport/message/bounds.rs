@@ -20,7 +20,7 @@ pub(crate) const MAX_ID_BYTES: usize = 256;
 pub(super) const MAX_VALUES: usize = 1 << 16;
 /// How deep a message may nest. The decoder goes no deeper.
 const MAX_DEPTH: usize = 128;
-/// A shorter message cannot hold more values than are allowed, since each takes a byte and a separator.
+/// Length in bytes below which a message cannot exceed [`MAX_VALUES`], since each value takes a byte and a separator.
 const FEW_BYTES: usize = 2 * MAX_VALUES;
 /// Longest protocol version that is looked at. All that exist have ten bytes.
 const MAX_VERSION_BYTES: usize = 32;
