@@ -4,11 +4,11 @@ use std::time::Duration;
 
 /// Is notified of every call and of every request that was refused before it became one.
 pub trait Observer: Send + Sync {
-    /// A call has started.
+    /// Called when a call starts.
     fn began(&self, world: &'static str);
-    /// A call that had started has ended.
+    /// Called when a call ends.
     fn ended(&self, call: &CallRecord<'_>);
-    /// A request was turned away before it became a call, for one of a fixed set of reasons.
+    /// Called when a request is turned away before it became a call, for one of a fixed set of reasons.
     fn refused(&self, reason: &'static str);
 }
 
