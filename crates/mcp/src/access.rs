@@ -1,7 +1,7 @@
-//! Who a request comes from and what they may use: identities, roles, and the ways to sign in.
+//! Authentication and authorization: identities, roles, and the ways to sign in.
 //!
-//! Knows HTTP headers and the clock, but no protocol and no world. Whoever serves requests asks an [`Authenticator`] once
-//! per request, and carries the [`Identity`] from there.
+//! This module knows HTTP headers and the clock, but no protocol and no world. A transport asks an [`Authenticator`]
+//! once per request and carries the [`Identity`] from there.
 
 mod authenticator;
 mod context;

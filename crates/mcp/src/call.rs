@@ -1,4 +1,4 @@
-//! What happens during a call: the pipeline that every call passes, arguments, policies, errors, questions to the user, and
+//! The parts of a call: the pipeline that every call passes, arguments, policies, errors, questions to the user, and
 //! what is known about the caller.
 
 pub(crate) mod arguments;

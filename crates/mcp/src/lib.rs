@@ -1,8 +1,8 @@
-//! The frame: tools as values, the call pipeline, policies, who may call, the transports, the audit log and metrics. The only
-//! crate that names rmcp and axum.
+//! The frame: tools as values, the call pipeline, policies, authentication, the transports, the audit log and metrics.
+//! The only crate that names rmcp and axum.
 //!
-//! Read `call/pipeline.rs` first: it is the life of a call. A world hands in a [`WorldSpec`] (its table) and its state; what
-//! comes out is a [`Surface`], which the transports serve without knowing the world.
+//! Start with `call/pipeline.rs`, which follows a call from start to end. A world provides a [`WorldSpec`] (its table)
+//! and its state; the result is a [`Surface`], which the transports serve without knowing the world.
 
 pub mod access;
 mod call;

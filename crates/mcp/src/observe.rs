@@ -1,4 +1,4 @@
-//! Watching calls: figures for Prometheus, and the audit record.
+//! Observing calls: metrics for Prometheus, and the audit log.
 
 mod append;
 mod audit;
@@ -10,14 +10,14 @@ pub use self::{audit::AuditLog, metrics::Metrics};
 
 use crate::{CallRecord, Observer};
 
-/// Counts every call, and records it where that is wanted.
+/// Counts every call, and writes it to the audit log if there is one.
 pub struct CallWatch {
     metrics: Arc<Metrics>,
     audit: Option<AuditLog>,
 }
 
 impl CallWatch {
-    /// An observer that counts calls in `metrics` and writes them to `audit`, if there is one.
+    /// Makes an observer that counts calls in `metrics` and writes them to `audit`, if there is one.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, audit: Option<AuditLog>) -> Self {
         if let Some(audit) = &audit {
@@ -26,7 +26,7 @@ impl CallWatch {
         Self { metrics, audit }
     }
 
-    /// Waits until every call that has ended is recorded.
+    /// Waits until every call that has ended is in the audit log.
     pub fn flush(&self) {
         if let Some(audit) = &self.audit {
             audit.flush();

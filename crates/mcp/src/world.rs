@@ -1,4 +1,4 @@
-//! What a world consists of (tools, prompts, resources and their schemas) and the surface that serves them.
+//! The parts of a world (tools, prompts, resources and their schemas) and the surface that serves them.
 
 pub(crate) mod completion;
 pub(crate) mod listing;

@@ -1,4 +1,4 @@
-//! Finds out who sent a request, from its headers alone.
+//! Identifies the sender of a request from its headers alone.
 
 #[cfg(test)]
 mod tests;
@@ -17,26 +17,26 @@ use super::{
     tokens::TokenVerifier,
 };
 
-/// Where a key is sent that is no bearer token.
+/// Header for an API key that is not sent as a bearer token.
 pub const API_KEY_HEADER: &str = "x-api-key";
-/// Where a request says which vault it is about.
+/// Header that names the vault a request is about.
 pub(super) const VAULT_HEADER: &str = "x-vault-id";
-/// The vault of those who have no other.
+/// The vault of callers that have no other.
 pub(super) const DEFAULT_VAULT: &str = "default";
 
-/// The ways to sign in. At least one of `keys` and `tokens` is there.
+/// The ways to sign in. At least one of `keys` and `tokens` is set.
 pub struct AuthSettings {
     /// API keys.
     pub keys: Option<KeyFile>,
     /// Bearer tokens.
     pub tokens: Option<TokenSettings>,
-    /// Where role and effective user are looked up, by user and vault.
+    /// Endpoint that gives the role and the effective user, by user and vault.
     pub context: Option<ContextSettings>,
-    /// The time.
+    /// The clock that tokens are checked against.
     pub clock: fn() -> SystemTime,
 }
 
-/// Finds out who sent a request.
+/// Identifies the senders of requests.
 pub struct Authenticator {
     keys: Option<KeyFile>,
     tokens: Option<TokenVerifier>,
@@ -45,42 +45,42 @@ pub struct Authenticator {
     clock: fn() -> SystemTime,
 }
 
-/// What a request shows of its sender.
+/// The parts of a request that identify its sender.
 #[derive(Clone, Copy)]
 pub struct RequestCredentials<'a> {
     /// Its headers.
     pub headers: &'a HeaderMap,
-    /// What a token may name as its audience, where the settings name none.
+    /// Audiences that a token may name if the settings name none.
     pub audience: [&'a str; 2],
-    /// Whether only a token will do.
+    /// Whether only a token is accepted.
     pub tokens_only: bool,
 }
 
-/// Why a request is turned away.
+/// The reason a request is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessDenial {
     /// There are no credentials.
     Missing,
-    /// They are not valid; the reason, one of a fixed set of words, is for metrics only.
+    /// The credentials are not valid. The reason, one of a fixed set of words, is for metrics only.
     Invalid(&'static str),
-    /// There is more than one set of them.
+    /// There is more than one set of credentials.
     Ambiguous,
-    /// They are valid, but not for this vault.
+    /// The credentials are valid, but not for this vault.
     NoAccess,
-    /// It cannot be found out now.
+    /// The credentials cannot be checked now.
     Unavailable,
-    /// The caller sent too much, and has to wait for so long.
+    /// The caller sent too many requests and has to wait this long.
     TooMany(Duration),
 }
 
-/// Where tokens come from, for those who have none yet.
+/// The issuers of tokens, for clients that have no token yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSources {
-    /// Issuers that clients can ask.
+    /// Issuers that clients can ask for a token.
     pub authorization_servers: Vec<String>,
 }
 
-/// What a request wants to sign in with.
+/// The credential that a request presents.
 enum Credential<'a> {
     Key(&'a str),
     Token(&'a str),
@@ -88,7 +88,7 @@ enum Credential<'a> {
 
 impl Authenticator {
     /// # Errors
-    /// Says what is wrong with the settings, without showing any secret.
+    /// Describes what is wrong with the settings, without showing any secret.
     pub fn new(settings: AuthSettings) -> Result<Self, String> {
         let AuthSettings {
             keys,
@@ -97,7 +97,7 @@ impl Authenticator {
             clock,
         } = settings;
         if keys.is_none() && tokens.is_none() {
-            return Err("there are neither keys nor tokens".to_owned());
+            return Err("neither API keys nor tokens are configured".to_owned());
         }
         let token_sources = tokens.as_ref().map(|tokens| TokenSources {
             authorization_servers: tokens.authorization_servers.clone(),
@@ -113,15 +113,15 @@ impl Authenticator {
         })
     }
 
-    /// Goes on with what `previous` had fetched, where it is from the same place: a reload must not make anybody wait for
-    /// another server.
+    /// Takes over what `previous` has fetched from the same URLs: a reload must not make anyone wait for another
+    /// server.
     pub fn succeed(&self, previous: &Self) {
         if let (Some(tokens), Some(previous)) = (&self.tokens, &previous.tokens) {
             tokens.succeed(previous);
         }
     }
 
-    /// Where tokens come from, if any are taken.
+    /// Returns where tokens come from, if tokens are accepted.
     #[must_use]
     pub fn token_sources(&self) -> Option<&TokenSources> {
         self.token_sources.as_ref()
@@ -132,10 +132,10 @@ impl Authenticator {
         self.tokens.as_ref()
     }
 
-    /// Who sent a request.
+    /// Returns the sender of a request.
     ///
     /// # Errors
-    /// When nobody can be let in on these headers.
+    /// Returns an error if these headers do not let anyone in.
     pub async fn authenticate(
         &self,
         asked: RequestCredentials<'_>,
@@ -143,11 +143,11 @@ impl Authenticator {
         self.authenticate_within(asked, |_| Ok(())).await
     }
 
-    /// Who sent a request, if `admit` lets in the caller that it is given. That is asked as soon as it is known
-    /// who it is, before anybody else is asked about them.
+    /// Returns the sender of a request if `admit` lets that caller in. `admit` is asked as soon as the caller is known,
+    /// before any other server is asked about them.
     ///
     /// # Errors
-    /// When nobody can be let in on these headers, or not now.
+    /// Returns an error if these headers do not let anyone in, or not now.
     pub async fn authenticate_within(
         &self,
         asked: RequestCredentials<'_>,
@@ -165,11 +165,11 @@ impl Authenticator {
         }
     }
 
-    /// Whether somebody who signed in before still could, and would be the same: with the same key or token, for the same
-    /// vault, in the same role.
+    /// Confirms that a caller who signed in before still could, and would be the same caller: with the same key or
+    /// token, for the same vault, in the same role.
     ///
     /// # Errors
-    /// When they could not, or would be somebody else.
+    /// Returns an error if they could not sign in, or would be a different caller.
     pub async fn confirm(
         &self,
         identity: &Identity,
@@ -194,13 +194,13 @@ impl Authenticator {
             .ok_or(AccessDenial::NoAccess)
     }
 
-    /// Whether a key that somebody signed in with is still good.
+    /// Returns whether the key that a caller signed in with is still valid.
     #[must_use]
     pub fn knows(&self, mark: &KeyMark) -> bool {
         self.holder(mark).is_some()
     }
 
-    /// The time, as tokens are checked by it.
+    /// Returns the time that tokens are checked against.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         (self.clock)()
@@ -274,7 +274,7 @@ impl Authenticator {
             .map(|vaults| vaults.iter().map(String::as_str).collect());
         let vaults = match (&named, &self.contexts) {
             (Some(vaults), _) => Some(vaults.as_slice()),
-            // Whoever is asked next decides.
+            // The context endpoint decides.
             (None, Some(_)) => None,
             (None, None) => Some([DEFAULT_VAULT].as_slice()),
         };
@@ -300,7 +300,7 @@ impl Authenticator {
     }
 }
 
-/// The value of a header that may be there once.
+/// Returns the value of a header that may appear at most once.
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, AccessDenial> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -309,7 +309,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue
     }
 }
 
-/// The token of an `Authorization: Bearer` (RFC 6750).
+/// Returns the token of an `Authorization: Bearer` header (RFC 6750).
 fn bearer(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let token = token.trim_start_matches(' ');
@@ -319,7 +319,7 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && is_whole).then_some(token)
 }
 
-/// The vault that is asked for, or else the first of `allowed`. `None` allows all.
+/// Returns the vault that is asked for, or the first of `allowed` if none is. `None` allows all vaults.
 fn choose(asked: Option<&HeaderValue>, allowed: Option<&[&str]>) -> Result<String, AccessDenial> {
     let vault = match (asked, allowed) {
         (Some(value), _) => value.to_str().ok().filter(|text| is_header_safe(text)),

@@ -1,6 +1,6 @@
-//! Role and effective user of a signed-in user in a vault, as an endpoint of the operator says.
+//! Role and effective user of a signed-in user in a vault, as reported by an endpoint of the operator.
 //!
-//! Answers are kept for a short while, by who the token says its holder is and by vault; never across either.
+//! Answers are cached for a short while, by the token's holder and by vault; never across either.
 
 #[cfg(test)]
 mod tests;
@@ -20,22 +20,22 @@ use super::{
     AccessDenial, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer,
 };
 
-/// How many answers are kept.
+/// Largest number of cached answers. It bounds the memory; beyond it, the endpoint is asked each time.
 const MAX_KEPT: usize = 10_000;
-/// Longest time that a refusal is kept, so that somebody who was just let in does not wait.
+/// Longest time that a refusal is cached, so that a user who was just granted access does not wait.
 const MAX_KEEP_REFUSAL: Duration = Duration::from_secs(1);
 
-/// Where role and effective user are looked up.
+/// Settings of the endpoint that gives role and effective user.
 pub struct ContextSettings {
     /// The endpoint: `GET {url}` with the caller's `Authorization` and `X-Vault-Id`.
     pub url: BaseUrl,
-    /// How long an answer counts.
+    /// How long an answer is valid.
     pub keep: Duration,
-    /// Asks it.
+    /// The client that asks the endpoint.
     pub client: Client,
 }
 
-/// What the endpoint says of a user in a vault.
+/// Role and effective user of a user in a vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UserContext {
     pub(super) role: Role,
@@ -49,11 +49,11 @@ pub(super) struct UserContexts {
     places: Mutex<HashMap<String, Arc<ContextSlot>>>,
 }
 
-/// Where the answer about one user in one vault is kept.
+/// Cache slot for the answer about one user in one vault.
 #[derive(Default)]
 struct ContextSlot {
     kept: Mutex<Option<CachedContext>>,
-    /// Held by whoever asks, so that the others wait for the same answer.
+    /// Held while asking, so that concurrent callers wait for the same answer.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -78,7 +78,7 @@ impl UserContexts {
         }
     }
 
-    /// What `bearer`, whose token this is, is in `vault`.
+    /// Returns the context of `bearer`, whose token this is, in `vault`.
     pub(super) async fn standing(
         &self,
         bearer: &Bearer,
@@ -102,9 +102,9 @@ impl UserContexts {
         answer
     }
 
-    /// The place of an answer. When there are too many, it is one that nobody else will find.
+    /// Returns the slot of an answer. If there are too many, it is a fresh one that no other call finds.
     fn place(&self, bearer: &Bearer, vault: &str) -> Arc<ContextSlot> {
-        // None of the parts has a line break in it, or is empty when it is there.
+        // No part contains a line break, and a part that is present is not empty.
         let effective_user = bearer.effective_user.as_deref().unwrap_or_default();
         let key = format!("{}\n{vault}\n{effective_user}", bearer.user);
         let mut places = self.places.lock();
@@ -121,7 +121,7 @@ impl UserContexts {
         place
     }
 
-    /// The answer in `place`, if it still counts.
+    /// Returns the answer in `place` if it is still valid.
     fn kept(&self, place: &ContextSlot) -> Option<Result<UserContext, AccessDenial>> {
         let kept = place.kept.lock();
         let kept = kept.as_ref()?;
@@ -129,7 +129,7 @@ impl UserContexts {
             Ok(_) => self.settings.keep,
             Err(_) => self.settings.keep.min(MAX_KEEP_REFUSAL),
         };
-        // An answer from the future is none: the clock was set back.
+        // An answer from the future is not valid: the clock was set back.
         let age = (self.clock)().duration_since(kept.since).ok()?;
         (age < keep).then(|| kept.answer.clone())
     }
@@ -157,7 +157,7 @@ impl UserContexts {
     }
 }
 
-/// What an answer says, if it is one.
+/// Parses an answer; `None` if it is not one.
 fn standing(reply: &Reply) -> Option<UserContext> {
     let written: ContextResponse = serde_json::from_slice(&reply.body).ok()?;
     let said = |text: Option<String>| {

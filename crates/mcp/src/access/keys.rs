@@ -1,6 +1,6 @@
 //! API keys: a file of salted hashes.
 //!
-//! A key is `sectile_<id>_<secret>`. The id finds its entry, the secret is only ever compared as a hash.
+//! A key is `sectile_<id>_<secret>`. The id finds its entry; the secret is only ever compared as a hash.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 
 use super::{Role, Secret, authenticator::DEFAULT_VAULT, random_bytes};
 
-/// What every key begins with.
+/// The prefix of every key.
 pub(super) const PREFIX: &str = "sectile_";
 const VERSION: u32 = 1;
 const ID_BYTES: usize = 8;
@@ -28,12 +28,12 @@ const HEAD: &str = "\
 # The API keys of a Sectile server, as salted hashes. Written by `sectile auth`.
 ";
 
-/// Whether `name` of a user or vault can stand in an HTTP header as it is.
+/// Returns whether `name`, of a user or vault, can be sent in an HTTP header unchanged.
 pub(super) fn is_header_safe(name: &str) -> bool {
     (1..=256).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The keys of a server. The text of a key is nowhere in it.
+/// The keys of a server. It never holds the text of a key.
 #[derive(Clone, Default)]
 pub struct KeyFile {
     keys: Vec<StoredKey>,
@@ -57,19 +57,19 @@ struct StoredKey {
     hash: [u8; HASH_BYTES],
 }
 
-/// Whose key it is.
+/// The holder of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHolder {
     /// The user.
     pub user: String,
-    /// What the user may do.
+    /// The user's role, which decides what they may use.
     pub role: Role,
-    /// The vaults that the key is good for; empty: `default`.
+    /// The vaults that the key is valid for; empty means `default`.
     pub vaults: Vec<String>,
 }
 
 impl KeyHolder {
-    /// The vaults that the key is good for, the first one being what is meant where none is named.
+    /// Returns the vaults that the key is valid for. The first one is used if a request names none.
     #[must_use]
     pub fn good_for(&self) -> Vec<&str> {
         match self.vaults.as_slice() {
@@ -79,7 +79,7 @@ impl KeyHolder {
     }
 }
 
-/// What a key is known by once it was checked: enough to tell whether it is still good, and of no use to sign in with.
+/// Identifies a key that was checked: enough to tell whether it is still valid, and of no use for signing in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyMark {
     id: String,
@@ -88,50 +88,50 @@ pub struct KeyMark {
 
 /// A key that was just made. Its text is shown once, here.
 pub struct NewKey {
-    /// What it is listed and revoked by.
+    /// The id that it is listed and revoked by.
     pub id: String,
-    /// What the client sends.
+    /// The text that the client sends.
     pub text: Secret,
 }
 
-/// A key as it can be listed.
+/// A key as it is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyEntry<'a> {
-    /// What it is revoked by.
+    /// The id that it is revoked by.
     pub id: &'a str,
-    /// Whose it is.
+    /// The holder of the key.
     pub holder: &'a KeyHolder,
     /// When it was made (RFC 3339).
     pub created: &'a str,
-    /// Since when it is not good any more.
+    /// When it was revoked, if it was.
     pub revoked: Option<&'a str>,
 }
 
-/// Why no key was made.
+/// The reason no key was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The user cannot stand in a header.
-    #[error("a user is 1 to 256 visible ASCII characters without spaces")]
+    /// The user cannot be sent in a header.
+    #[error("a user must be 1 to 256 visible ASCII characters without spaces")]
     User,
-    /// A vault cannot stand in a header.
-    #[error("a vault is 1 to 256 visible ASCII characters without spaces")]
+    /// A vault cannot be sent in a header.
+    #[error("a vault must be 1 to 256 visible ASCII characters without spaces")]
     Vault,
-    /// The time is none.
-    #[error("the time is not in the form of RFC 3339")]
+    /// The time is not a valid time.
+    #[error("the time is not in RFC 3339 format")]
     Time,
-    /// The system gives no random bytes.
-    #[error("the system gave no random bytes")]
+    /// The system has no random bytes.
+    #[error("the system has no random bytes")]
     Random,
 }
 
-/// Why a key is not taken.
+/// The reason a key is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyRefusal {
     Unknown,
     Revoked,
 }
 
-/// The file, as it is written.
+/// The format of the file.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct KeyFileFormat {
@@ -155,22 +155,22 @@ struct KeyFormat {
 }
 
 impl KeyFile {
-    /// Reads the text of a file of keys.
+    /// Parses the text of a key file.
     ///
     /// # Errors
     /// Says what is wrong with it, in a few words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let written: KeyFileFormat = toml::from_str(text).map_err(|error| match error.span() {
-            // The message of the parser would show what stands there.
+            // The parser's message would show the content of the line.
             Some(span) => {
                 let before = text.as_bytes().iter().take(span.start);
                 let line = before.filter(|&&byte| byte == b'\n').count() + 1;
-                format!("line {line} is not as it should be")
+                format!("line {line} is not valid")
             }
-            None => "it is not as it should be".to_owned(),
+            None => "it is not valid".to_owned(),
         })?;
         if written.version != VERSION {
-            return Err(format!("only version {VERSION} is known"));
+            return Err(format!("only version {VERSION} is supported"));
         }
         let mut file = Self::default();
         for (index, key) in written.keys.into_iter().enumerate() {
@@ -183,17 +183,17 @@ impl KeyFile {
                 .check()
                 .map_err(|problem| format!("key {id}: {problem}"))?;
             file.push(key)
-                .map_err(|()| format!("key {id} is there twice"))?;
+                .map_err(|()| format!("key {id} appears twice"))?;
         }
         Ok(file)
     }
 
-    /// The text to keep.
+    /// Returns the text of the key file.
     #[must_use]
     pub fn to_text(&self) -> String {
         let keys = self.keys.iter().map(KeyFormat::from).collect();
         let version = VERSION;
-        // Numbers, strings and lists of strings can always be written.
+        // Numbers, strings and lists of strings can always be serialized.
         let tables = toml::to_string(&KeyFileFormat { version, keys }).unwrap_or_default();
         format!("{HEAD}{tables}")
     }
@@ -201,7 +201,7 @@ impl KeyFile {
     /// Makes a key for `holder`, at the time `created` (RFC 3339).
     ///
     /// # Errors
-    /// When it could not be used.
+    /// Returns an error if the key could not be used.
     pub fn add(&mut self, holder: KeyHolder, created: &str) -> Result<NewKey, KeyError> {
         if !is_header_safe(&holder.user) {
             return Err(KeyError::User);
@@ -225,14 +225,14 @@ impl KeyFile {
             salt,
             hash: hash(&salt, &secret),
         };
-        // Ids are drawn from so many that a second one means that they are not drawn at random.
+        // Ids are drawn from so large a range that a duplicate means that they are not random.
         self.push(key).map_err(|()| KeyError::Random)?;
         let text = Secret::new(text);
         Ok(NewKey { id, text })
     }
 
-    /// Makes the key `id` useless from now on, `at` being the time (RFC 3339); whether there is one. What was revoked
-    /// stays so, with the time it has.
+    /// Revokes the key `id` at the time `at` (RFC 3339), and returns whether there is such a key. A key that was
+    /// already revoked keeps its time.
     pub fn revoke(&mut self, id: &str, at: &str) -> bool {
         let Some(&index) = self.by_id.get(id) else {
             return false;
@@ -245,7 +245,7 @@ impl KeyFile {
         true
     }
 
-    /// All keys, the oldest first.
+    /// Returns all keys, oldest first.
     pub fn entries(&self) -> impl Iterator<Item = KeyEntry<'_>> {
         self.keys.iter().map(|key| KeyEntry {
             id: &key.id,
@@ -255,20 +255,21 @@ impl KeyFile {
         })
     }
 
-    /// Whose key `text` is, if it is one that is good.
+    /// Returns the holder of the key `text`, if it is valid.
     #[must_use]
     pub fn verify(&self, text: &str) -> Option<&KeyHolder> {
         self.check(text).ok().map(|(holder, _)| holder)
     }
 
-    /// Whose key this is, if it is still good.
+    /// Returns the holder of this key, if it is still valid.
     #[must_use]
     pub fn holder(&self, mark: &KeyMark) -> Option<&KeyHolder> {
         let key = &self.keys[*self.by_id.get(&mark.id)?];
         (key.revoked.is_none() && key.hash == mark.hash).then_some(&key.holder)
     }
 
-    /// Whose key `text` is, and what it is known by from now on. How long it takes tells nothing about the secret, nor whether there is such an id.
+    /// Returns the holder of the key `text`, and the mark that identifies it from now on. The time this takes reveals
+    /// nothing about the secret, nor whether there is such an id.
     pub(super) fn check(&self, text: &str) -> Result<(&KeyHolder, KeyMark), KeyRefusal> {
         let (id, secret) = split(text).ok_or(KeyRefusal::Unknown)?;
         let key = self.by_id.get(id).map(|&index| &self.keys[index]);
@@ -306,17 +307,17 @@ impl StoredKey {
 impl KeyFormat {
     fn check(self) -> Result<StoredKey, &'static str> {
         if !is_header_safe(&self.user) {
-            return Err("the user cannot be used");
+            return Err("the user is not 1 to 256 visible ASCII characters");
         }
         if !self.vaults.iter().all(|vault| is_header_safe(vault)) {
-            return Err("a vault cannot be used");
+            return Err("a vault is not 1 to 256 visible ASCII characters");
         }
         let role = Role::named(&self.role);
         if role.name() != self.role {
             return Err("the role is unknown");
         }
         if !is_time(&self.created) || !self.revoked.as_deref().is_none_or(is_time) {
-            return Err("a time is not in the form of RFC 3339");
+            return Err("a time is not in RFC 3339 format");
         }
         Ok(StoredKey {
             id: self.id,
@@ -348,7 +349,7 @@ impl From<&StoredKey> for KeyFormat {
     }
 }
 
-/// Id and secret of a key.
+/// Splits a key into id and secret.
 fn split(text: &str) -> Option<(&str, [u8; SECRET_BYTES])> {
     let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
     decoded_id(id)?;
@@ -361,7 +362,7 @@ fn decoded_id(id: &str) -> Option<()> {
     (id.len() == 2 * ID_BYTES && id.bytes().all(is_hex)).then_some(())
 }
 
-/// One round is enough: the secret is 256 random bits, which nobody can go through, however fast the hash is.
+/// One round is enough: the secret is 256 random bits, too many to search however fast the hash is.
 fn hash(salt: &[u8; SALT_BYTES], secret: &[u8; SECRET_BYTES]) -> [u8; HASH_BYTES] {
     let mut context = Context::new(&SHA256);
     context.update(salt);

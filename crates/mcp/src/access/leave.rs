@@ -1,23 +1,23 @@
-//! The leave of a caller to go on hearing: what was granted with a request that lasts ends with what it was granted on.
+//! Permission of a caller to keep listening. It ends with the credentials that it was granted on.
 //!
-//! A call is short and has the credentials that it began with. A stream of notices has no end of its own, so it ends when its
-//! key is revoked, its token expires, or its role may use other things than before.
+//! A call is short and keeps the credentials that it started with. A stream of notices has no end of its own, so it
+//! ends when its key is revoked, its token expires, or its role may use other things than before.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{Acl, Authenticator, Identity, LiveValue};
 
-/// Clocks of the day can be set, so nobody sleeps longer than this by them.
+/// Longest sleep. Wall clocks can be set, so a sleep until a time of day is checked this often.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
-/// The leave of a caller to go on hearing.
+/// Permission of a caller to keep listening.
 pub(crate) struct ListenPermit {
     identity: Arc<Identity>,
-    /// What a token may name as its audience.
+    /// Audiences that a token may name.
     audience: [String; 2],
     authenticator: Arc<LiveValue<Authenticator>>,
     roles: Arc<LiveValue<Acl>>,
-    /// What roles could use when it was granted.
+    /// The table of roles when the permission was granted.
     acl: Arc<Acl>,
 }
 
@@ -37,12 +37,12 @@ impl ListenPermit {
         }
     }
 
-    /// Who has it.
+    /// Returns the caller that holds the permission.
     pub(crate) fn identity(&self) -> &Arc<Identity> {
         &self.identity
     }
 
-    /// Whether its caller could sign in as before, and see the same.
+    /// Returns whether the caller could still sign in as before, and would see the same things.
     pub(crate) async fn holds(&self) -> bool {
         let role = self.identity.role;
         if !self.roles.get().is_same_for(role, &self.acl) {
@@ -56,7 +56,7 @@ impl ListenPermit {
             .is_ok()
     }
 
-    /// Waits until it does not hold any more.
+    /// Waits until the permission no longer holds.
     pub(crate) async fn ended(self: Arc<Self>) {
         let mut authenticators = self.authenticator.replacements();
         let mut roles = self.roles.replacements();

@@ -1,24 +1,24 @@
-//! Names of tools, resources and prompts, as settings write them: `name` or `world/name`.
+//! Names of tools, resources and prompts as settings write them: `name` or `world/name`.
 
 use std::collections::BTreeSet;
 
-/// Names from the configuration.
+/// A set of names from the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameSet(BTreeSet<String>);
 
 impl NameSet {
-    /// The set of `names`.
+    /// Makes a set of `names`.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().collect())
     }
 
-    /// Whether nothing is named.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `name` of `world` is named. A resource may also go by its template, the `family`.
+    /// Returns whether `name` of `world` is in the set. A resource may also be named by its template, the `family`.
     #[must_use]
     pub fn contains(&self, world: &str, name: &str, family: Option<&str>) -> bool {
         let named = |name: &str| self.0.contains(name) || self.0.contains(&qualified(world, name));
@@ -26,7 +26,7 @@ impl NameSet {
     }
 }
 
-/// The form of a name that says which world it belongs to.
+/// Returns the form of a name that includes its world.
 #[must_use]
 pub fn qualified(world: &str, name: &str) -> String {
     format!("{world}/{name}")

@@ -1,4 +1,4 @@
-//! How many requests a caller, and an address, may send.
+//! Rate limits: how many requests a caller, and an address, may send.
 
 use std::{
     hash::Hash,
@@ -15,18 +15,19 @@ use governor::{
     state::keyed::HashMapStateStore,
 };
 
-/// After so many requests those are forgotten who sent none for a while.
+/// Number of requests after which idle callers are forgotten. A sweep visits every caller, so it does not run each
+/// time.
 const SWEEP_EVERY: u32 = 1024;
-/// Requests that are taken at once however few a minute may have, if it may have as many.
+/// Number of requests accepted at once even if the limit per minute is small, as long as the limit is at least this.
 const LEAST_BURST: u32 = 10;
 
-/// How many requests are taken.
+/// Rate limits by address and by caller.
 pub struct RateLimits<C: Clock + Clone = MonotonicClock> {
     callers: Option<KeyedLimiter<String, C>>,
     addresses: Option<KeyedLimiter<IpAddr, C>>,
 }
 
-/// One limit for each of many who send requests.
+/// One limit, applied to each key separately.
 struct KeyedLimiter<K: Hash + Eq + Clone, C: Clock + Clone> {
     limiter: RateLimiter<K, HashMapStateStore<K>, C, NoOpMiddleware<C::Instant>>,
     clock: C,
@@ -34,7 +35,7 @@ struct KeyedLimiter<K: Hash + Eq + Clone, C: Clock + Clone> {
 }
 
 impl RateLimits {
-    /// So many requests a minute; zero: as many as come.
+    /// Makes limits of this many requests per minute; zero means no limit.
     #[must_use]
     pub fn new(per_caller: u32, per_address: u32) -> Self {
         Self::by(&MonotonicClock, per_caller, per_address)
@@ -50,7 +51,7 @@ impl<C: Clock + Clone> RateLimits<C> {
     }
 
     /// # Errors
-    /// How long to wait before the next one.
+    /// Returns how long to wait before the next request.
     pub fn admit_address(&self, address: IpAddr) -> Result<(), Duration> {
         match &self.addresses {
             Some(limits) => limits.admit(&network(address)),
@@ -59,7 +60,7 @@ impl<C: Clock + Clone> RateLimits<C> {
     }
 
     /// # Errors
-    /// How long to wait before the next one.
+    /// Returns how long to wait before the next request.
     pub fn admit_caller(&self, caller: &str) -> Result<(), Duration> {
         match &self.callers {
             Some(limits) => limits.admit(&caller.to_owned()),
@@ -69,7 +70,7 @@ impl<C: Clock + Clone> RateLimits<C> {
 }
 
 impl<K: Hash + Eq + Clone, C: Clock + Clone> KeyedLimiter<K, C> {
-    /// `None` where there is no limit.
+    /// Returns `None` if there is no limit.
     fn new(clock: &C, per_minute: u32) -> Option<Self> {
         let per_minute = NonZeroU32::new(per_minute)?;
         let burst = burst(per_minute);
@@ -92,13 +93,13 @@ impl<K: Hash + Eq + Clone, C: Clock + Clone> KeyedLimiter<K, C> {
     }
 }
 
-/// How many of a minute's requests may come at once.
+/// Returns how many of a minute's requests may come at once.
 fn burst(per_minute: NonZeroU32) -> NonZeroU32 {
     let tenth = (per_minute.get() / 10).max(LEAST_BURST);
     NonZeroU32::new(tenth).map_or(per_minute, |tenth| tenth.min(per_minute))
 }
 
-/// What an address counts as. Whoever has one address of IPv6 has a whole network of them.
+/// Returns the network that an address counts as. A host with one IPv6 address usually has a whole network of them.
 #[must_use]
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -207,7 +208,7 @@ mod tests {
             clock.advance(Duration::from_millis(1));
             most = most.max(addresses.limiter.len());
         }
-        // A tenth of a second is what one request takes to be forgotten, twice that until it makes no difference.
+        // One request takes a tenth of a second to be forgotten, and twice that until it makes no difference.
         let bound = 200 + SWEEP_EVERY as usize;
         assert!((SWEEP_EVERY as usize..=bound).contains(&most), "{most}");
         clock.advance(Duration::from_mins(1));

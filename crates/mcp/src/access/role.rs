@@ -4,31 +4,31 @@ use std::fmt;
 
 use super::NameSet;
 
-/// What a signed-in caller is to this server.
+/// The role of a signed-in caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// May look.
+    /// May read.
     Viewer,
-    /// May look and change.
+    /// May read and change.
     Editor,
-    /// As an editor, until the settings say otherwise.
+    /// Like an editor, unless the settings say otherwise.
     Evaluator,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
 impl Role {
-    /// Every role, from the one that may least.
+    /// Every role, from the least to the most powerful.
     pub const ALL: [Self; 4] = [Self::Viewer, Self::Editor, Self::Evaluator, Self::Admin];
 
-    /// The role with this name. Whoever has a role that nobody knows may do what a viewer may.
+    /// Returns the role with this name. An unknown name counts as `viewer`.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let known = Self::ALL.into_iter().find(|role| role.name() == name);
         known.unwrap_or(Self::Viewer)
     }
 
-    /// Its name in tokens, key files and settings.
+    /// Returns its name in tokens, key files and settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Role {
         }
     }
 
-    /// Whether this role may change things when no setting speaks of it.
+    /// Returns whether this role may change things if no setting mentions it.
     const fn changes(self) -> bool {
         !matches!(self, Self::Viewer)
     }
@@ -51,8 +51,8 @@ impl fmt::Display for Role {
     }
 }
 
-/// What each role may use. Where the settings name nothing for a role, what a thing does decides: looking is for
-/// everybody, changing is not for viewers.
+/// The table of what each role may use. If the settings name nothing for a role, the effect decides: everyone may read,
+/// viewers may not change anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
     given: [NameSet; 4],
@@ -63,16 +63,16 @@ pub struct Acl {
 pub struct AccessTarget<'a> {
     /// The world it belongs to.
     pub world: &'a str,
-    /// Its name, or URI.
+    /// Its name or URI.
     pub name: &'a str,
-    /// The template that the URI of a resource has the form of.
+    /// The template that a resource's URI matches.
     pub family: Option<&'a str>,
     /// Whether using it can change anything.
     pub changes: bool,
 }
 
 impl Acl {
-    /// The table in which each role that has any names may use exactly these.
+    /// Makes a table in which each role that has any names may use exactly these.
     #[must_use]
     pub fn new(given: impl IntoIterator<Item = (Role, NameSet)>) -> Self {
         let mut acl = Self::default();
@@ -82,7 +82,7 @@ impl Acl {
         acl
     }
 
-    /// Whether `role` may use `thing`. Decides listings and calls alike.
+    /// Returns whether `role` may use `thing`. Decides listings and calls alike.
     #[must_use]
     pub fn allows(&self, role: Role, thing: AccessTarget<'_>) -> bool {
         let names = &self.given[role as usize];
@@ -93,13 +93,13 @@ impl Acl {
         }
     }
 
-    /// Whether `role` may use the same things by `other` as by this table.
+    /// Returns whether `role` may use the same things under `other` as under this table.
     #[must_use]
     pub fn is_same_for(&self, role: Role, other: &Self) -> bool {
         self.given[role as usize] == other.given[role as usize]
     }
 
-    /// Whether some role may not use everything.
+    /// Returns whether some role may not use everything.
     #[must_use]
     pub fn limits(&self, role: Role) -> bool {
         !role.changes() || !self.given[role as usize].is_empty()

@@ -24,8 +24,8 @@ pub fn random_bytes<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
 pub struct SealingKey(LessSafeKey);
 
 impl SealingKey {
-    /// Derives a key from `secret`. The same secret gives another key for every `purpose`. Returns `None` if the library
-    /// makes no key, which no secret causes.
+    /// Derives a key from `secret`. The same secret gives a different key for every `purpose`. Returns `None` if the
+    /// library makes no key, which no secret causes.
     #[must_use]
     pub fn derive(secret: &Secret, purpose: &[u8]) -> Option<Self> {
         let derived = Salt::new(HKDF_SHA256, &[]).extract(secret.reveal().as_bytes());
@@ -46,7 +46,7 @@ impl SealingKey {
                 Aad::from(context),
                 &mut bytes,
             )
-            .map_err(|_| io::Error::other("nothing can be sealed"))?;
+            .map_err(|_| io::Error::other("sealing failed"))?;
         Ok(URL_SAFE_NO_PAD.encode([&nonce[..], &bytes].concat()))
     }
 

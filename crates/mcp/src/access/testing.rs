@@ -1,4 +1,4 @@
-//! What tests of sign-in need: a clock that stands still, keys that sign, and a server whose answers change.
+//! Fixtures for tests of sign-in: a clock that stands still, keys that sign, and a server whose answers change.
 
 use std::{
     cell::Cell,
@@ -35,7 +35,7 @@ pub(super) const SECRET: &str = "a secret of these tests, 32 bytes or more";
 pub(super) const ISSUER: &str = "https://issuer.example";
 pub(super) const HERE: [&str; 2] = ["https://notes.example/mcp", "https://notes.example"];
 
-/// When tests begin, in seconds since 1970.
+/// The time at which tests start, in seconds since 1970.
 pub(super) const START: u64 = 1_800_000_000;
 
 thread_local! {
@@ -111,7 +111,7 @@ impl Signer {
         }
     }
 
-    /// The public half, as a set has it.
+    /// Returns the public half, as it appears in a key set.
     pub(super) fn jwk(&self, kid: &str) -> Value {
         let mut jwk = match self {
             Self::Hs256(secret) => json!({"kty": "oct", "k": b64(secret)}),
@@ -131,14 +131,14 @@ impl Signer {
         jwk
     }
 
-    /// A token with this header and these claims, whatever they are.
+    /// Returns a token with this header and these claims, whatever they are.
     pub(super) fn token_of(&self, header: &str, claims: &str) -> String {
         let message = format!("{}.{}", b64(header), b64(claims));
         let signature = b64(self.sign(message.as_bytes()));
         format!("{message}.{signature}")
     }
 
-    /// A token with `claims`, from the key `kid` if that is not empty.
+    /// Returns a token with `claims`, signed by the key `kid` if that is not empty.
     pub(super) fn token(&self, kid: &str, claims: &Value) -> String {
         let mut header = json!({"typ": "JWT", "alg": self.algorithm()});
         if !kid.is_empty() {
@@ -148,7 +148,7 @@ impl Signer {
     }
 }
 
-/// Claims that are good for five minutes from the start.
+/// Returns claims that are valid for five minutes from the start.
 pub(super) fn claims(user: &str) -> Value {
     json!({
         "iss": ISSUER,
@@ -159,12 +159,12 @@ pub(super) fn claims(user: &str) -> Value {
     })
 }
 
-/// From when on a token with these claims is refused, all leeway over.
+/// Returns the time from which a token with these claims is refused, leeway included.
 pub(super) fn end() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(START + 330)
 }
 
-/// `claims` with others in place of some; null takes one away.
+/// Returns `claims` with some of them replaced; null removes one.
 pub(super) fn claims_with(changes: Value) -> Value {
     let mut claims = claims("ann");
     let Value::Object(changes) = changes else {
@@ -184,7 +184,7 @@ pub(super) fn set(keys: &[Value]) -> String {
     json!({ "keys": keys }).to_string()
 }
 
-/// Tokens with the secret, a set, or both.
+/// Settings that accept tokens by the secret, a key set, or both.
 pub(super) fn tokens(secret: Option<&str>, key_set: Option<KeySetSource>) -> TokenSettings {
     TokenSettings {
         secret: secret.map(Secret::new),
@@ -286,7 +286,7 @@ impl TestOrigin {
                 let text = format!(
                     "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
                 );
-                // Nobody may be there any more.
+                // The client may have disconnected.
                 drop(stream.write_all(text.as_bytes()));
             }
         });

@@ -1,8 +1,8 @@
 //! Bearer tokens: JSON Web Tokens, checked against a secret or a set of keys.
 //!
-//! The key decides the algorithm: a token is checked with the one algorithm of the one key that it names, and refused when
-//! it claims another. `jwt` takes a token apart, `keys` checks signatures, `fetched` keeps a set that another server has,
-//! `claims` reads who somebody is.
+//! The key decides the algorithm: a token is checked with the one algorithm of the one key that it names, and refused
+//! if it claims another. `jwt` parses a token, `keys` checks signatures, `fetched` holds a key set from another server,
+//! `claims` reads who the holder is.
 
 mod claims;
 mod fetched;
@@ -19,63 +19,63 @@ use self::{fetched::RemoteKeySet, jwt::Jwt, keys::KeySet};
 use super::{AccessDenial, Role, Secret};
 use sectile_client::{BaseUrl, Client};
 
-/// Which tokens are taken, and what is read from them.
+/// Settings that say which tokens are accepted, and what is read from them.
 pub struct TokenSettings {
     /// The secret of HS256 tokens.
     pub secret: Option<Secret>,
     /// The keys of RS256, ES256 and EdDSA tokens.
     pub key_set: Option<KeySetSource>,
-    /// Who must have issued them.
+    /// The issuer that tokens must name.
     pub issuer: String,
-    /// For whom they must be; empty: for the endpoint that they are sent to.
+    /// The audiences that tokens may be for; empty means the endpoint that they are sent to.
     pub audience: Vec<String>,
-    /// How far clocks may differ.
+    /// The clock difference that is tolerated.
     pub leeway: Duration,
     /// Longest token, in bytes.
     pub max_bytes: usize,
-    /// What is read from them.
+    /// The claims that are read from them.
     pub claims: ClaimNames,
-    /// Issuers that clients are told of.
+    /// Issuers that are announced to clients.
     pub authorization_servers: Vec<String>,
 }
 
-/// Where a set of keys comes from.
+/// The source of a key set.
 pub enum KeySetSource {
     /// The text of a file.
     Text(String),
-    /// A place that is asked, now and then and when a key is unknown.
+    /// A URL that is fetched from time to time, and when a key is unknown.
     Url {
-        /// The place.
+        /// The URL.
         url: BaseUrl,
-        /// How long an answer counts.
+        /// How long an answer is valid.
         keep: Duration,
-        /// Asks it.
+        /// The client that asks it.
         client: Client,
     },
 }
 
-/// The names of the claims that say who somebody is.
+/// The names of the claims that identify the holder.
 #[derive(Clone, Debug)]
 pub struct ClaimNames {
     /// The user.
     pub user: String,
-    /// The role; a token without it makes a viewer.
+    /// The role; a holder without this claim is a viewer.
     pub role: String,
-    /// The vaults that the token is good for.
+    /// The vaults that the token is valid for.
     pub vaults: String,
-    /// The user that an upstream store shall see; empty: no claim.
+    /// The user that an upstream store sees; empty means no claim.
     pub effective_user: String,
 }
 
-/// Who somebody is, as a token that was checked says.
+/// The holder of a token that was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bearer {
     pub(super) user: String,
     pub(super) role: Role,
-    /// The vaults that the token is good for; `None` when it does not say.
+    /// The vaults that the token is valid for; `None` if it does not say.
     pub(super) vaults: Option<Vec<String>>,
     pub(super) effective_user: Option<String>,
-    /// From when on the token is not good any more, if that can be said.
+    /// The time at which the token expires, if it can be represented.
     pub(super) expires: Option<SystemTime>,
 }
 
@@ -96,7 +96,7 @@ enum Keys {
     Fetched(RemoteKeySet),
 }
 
-/// Why a token is refused.
+/// Returns the denial of a token for this reason.
 const fn invalid(reason: &'static str) -> AccessDenial {
     AccessDenial::Invalid(reason)
 }
@@ -107,17 +107,17 @@ impl TokenVerifier {
         clock: fn() -> SystemTime,
     ) -> Result<Self, &'static str> {
         if settings.secret.is_none() && settings.key_set.is_none() {
-            return Err("there is neither a secret nor a key to check tokens with");
+            return Err("neither a secret nor a key set to check tokens with is configured");
         }
         if settings.claims.user.is_empty() {
-            return Err("no claim is named that says who the user is");
+            return Err("the name of the user claim is empty");
         }
         let keys = match settings.key_set {
             None => None,
             Some(KeySetSource::Text(text)) => {
                 let set = KeySet::parse(text.as_bytes()).ok_or("the key set is not JSON")?;
                 if set.is_empty() {
-                    return Err("the key set has no key that can be used");
+                    return Err("the key set has no usable key");
                 }
                 Some(Keys::Given(set))
             }
@@ -138,7 +138,7 @@ impl TokenVerifier {
         })
     }
 
-    /// Goes on with the key set that `previous` had fetched from the same place.
+    /// Takes over the key set that `previous` has fetched from the same URL.
     pub(super) fn succeed(&self, previous: &Self) {
         if let (Some(Keys::Fetched(own)), Some(Keys::Fetched(other))) = (&self.keys, &previous.keys)
         {
@@ -146,7 +146,7 @@ impl TokenVerifier {
         }
     }
 
-    /// Who the holder of `token` is. It must be for one of `here`, unless the settings name an audience.
+    /// Returns the holder of `token`. It must be for one of `here`, unless the settings name an audience.
     pub(super) async fn check(&self, token: &str, here: &[&str]) -> Result<Bearer, AccessDenial> {
         if token.len() > self.max_bytes {
             return Err(invalid("too_long"));
@@ -170,7 +170,7 @@ impl TokenVerifier {
 
     async fn check_signature(&self, jwt: &Jwt<'_>) -> Result<(), AccessDenial> {
         if jwt.algorithm == "HS256" {
-            // Never a key of the set, whatever it may be: what everybody can read is no secret.
+            // Never a key of the set: what everyone can read is not a secret.
             let secret = self.secret.as_ref().ok_or(invalid("unknown_key"))?;
             let checked = hmac::verify(secret, jwt.signed, &jwt.signature);
             return checked.map_err(|_| invalid("bad_signature"));

@@ -1,7 +1,7 @@
-//! Arguments against a tool's schema, before a handler runs.
+//! Checks arguments against a tool's schema before a handler runs.
 //!
-//! Knows the keywords that schemas made from types use. What the caller sent is never repeated: a message names the place
-//! with words of the schema and positions only, such as `edits[2].section_id`.
+//! It knows the keywords that schemas generated from types use. A message never repeats what the caller sent: it names
+//! the place with words of the schema and positions only, such as `edits[2].section_id`.
 
 use std::{cmp::Ordering, fmt};
 
@@ -9,14 +9,15 @@ use serde_json::{Number, Value};
 
 use crate::{Failure, FailureKind, JsonObject};
 
-/// References that may lead from one schema to the next without going deeper into the arguments.
+/// Number of references that may lead from one schema to the next without going deeper into the arguments. Guards
+/// against schemas that refer to each other.
 const MAX_HOPS: usize = 32;
 
-/// Forms that a value may have, as far as whole numbers are looked for in it.
+/// Number of forms of a value that are searched for whole numbers. Guards against schemas that refer to each other.
 const MAX_FORMS: usize = 256;
 
-/// Checks `arguments` against an input schema made by [`crate::input_schema`]. Afterwards whole numbers are integers where
-/// the schema wants those, however they were written.
+/// Checks `arguments` against an input schema made by [`crate::input_schema`]. Afterwards whole numbers are integers
+/// where the schema requires integers, however they were written.
 pub(crate) fn check_arguments(
     schema: &JsonObject,
     arguments: &mut JsonObject,
@@ -37,12 +38,12 @@ pub(crate) fn check_arguments(
 
 type CheckResult = Result<(), ArgumentError>;
 
-/// What is wrong.
+/// A mismatch between an argument and its schema.
 #[derive(Clone)]
 struct ArgumentError {
-    /// The argument that it is in, where the schema knows it.
+    /// The argument that is wrong, if the schema knows it.
     argument: Option<String>,
-    /// The end of a sentence.
+    /// The end of a sentence that says what is wrong.
     what: String,
 }
 
@@ -50,19 +51,19 @@ struct Checker<'s> {
     root: &'s JsonObject,
 }
 
-/// Where in the arguments a value is.
+/// The path to a value in the arguments.
 enum ArgumentPath<'a> {
     Root,
     Field(&'a Self, &'a str),
     Item(&'a Self, usize),
     /// A field whose name the caller chose.
     Entry(&'a Self),
-    /// The same place, where the value has the form of this name.
+    /// The same path, with the name of the form that the value has.
     Form(&'a Self, &'a str),
 }
 
 impl ArgumentPath<'_> {
-    /// What is wrong here.
+    /// Returns an error about the value at this path.
     fn wrong(&self, how: impl fmt::Display) -> ArgumentError {
         ArgumentError {
             argument: self.argument().map(str::to_owned),
@@ -73,7 +74,7 @@ impl ArgumentPath<'_> {
         }
     }
 
-    /// The name of the form that the place is in.
+    /// Returns the name of the form that the path is in.
     fn form(&self) -> Option<&str> {
         match self {
             Self::Root => None,
@@ -82,7 +83,7 @@ impl ArgumentPath<'_> {
         }
     }
 
-    /// The argument that the place is in.
+    /// Returns the argument that the path is in.
     fn argument(&self) -> Option<&str> {
         match self {
             Self::Root | Self::Entry(ArgumentPath::Root) => None,
@@ -108,7 +109,7 @@ impl fmt::Display for ArgumentPath<'_> {
     }
 }
 
-/// What becomes of fields that a schema does not name.
+/// The treatment of fields that a schema does not name.
 #[derive(Clone, Copy)]
 enum Others<'s> {
     Refused,
@@ -211,7 +212,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// One of several forms has to fit. When none does, the complaint is that of the form the caller seems to have meant.
+    /// Checks that one of several forms fits. If none does, the error is that of the form the caller seems to have
+    /// meant.
     fn any_form(
         &self,
         forms: &[Value],
@@ -243,18 +245,19 @@ impl Checker<'_> {
                     None => field.wrong("is required."),
                 })
             }
-            _ => Err(place.wrong("has none of the forms it may have.")),
+            _ => Err(place.wrong("matches none of the allowed forms.")),
         }
     }
 
-    /// Whether a form is not for `null`, and whatever field of it has one fixed value has that one here.
+    /// Returns whether a form is not for `null`, and every field that has one fixed value in the form has that value
+    /// here.
     fn seems_meant(&self, form: &Value, value: &Value) -> bool {
         let form = self.target(form);
         form.get("type").and_then(Value::as_str) != Some("null")
             && fixed_fields(form).all(|(name, fixed)| value.get(name) == Some(fixed))
     }
 
-    /// The field that tells the forms apart: each of them has one fixed value for it.
+    /// Returns the field that tells the forms apart: each of them has one fixed value for it.
     fn tag<'v>(&'v self, forms: &'v [Value]) -> Option<&'v str> {
         let (first, others) = forms.split_first()?;
         fixed_fields(self.target(first))
@@ -262,21 +265,21 @@ impl Checker<'_> {
             .find(|name| others.iter().all(|form| self.fixed(form, name).is_some()))
     }
 
-    /// The fixed value of a field of a form.
+    /// Returns the fixed value of a field of a form.
     fn fixed<'v>(&'v self, form: &'v Value, name: &str) -> Option<&'v Value> {
         let fixed = fixed_fields(self.target(form)).find(|(field, _)| *field == name);
         fixed.map(|(_, value)| value)
     }
 
-    /// The schema that a reference leads to, or the schema itself.
+    /// Returns the schema that a reference leads to, or the schema itself.
     fn target<'v>(&'v self, schema: &'v Value) -> &'v Value {
         let name = schema.get("$ref").and_then(Value::as_str);
         name.and_then(|name| self.definition(name))
             .unwrap_or(schema)
     }
 
-    /// Writes whole numbers as integers where the schema takes integers and nothing else that is a number: JSON does not
-    /// tell `1.0` from `1`, and some clients write the former.
+    /// Writes whole numbers as integers where the schema accepts integers and no other numbers: JSON does not
+    /// distinguish `1.0` from `1`, and some clients write the former.
     fn settle(&self, schemas: &[&Value], value: &mut Value) {
         match value {
             Value::Number(number) => {
@@ -310,11 +313,11 @@ impl Checker<'_> {
         }
     }
 
-    /// The schemas that `of` come to: what they refer to, and all forms that they allow.
+    /// Returns the schemas that `of` expand to: those they refer to, and all forms that they allow.
     fn forms<'v>(&'v self, of: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
         let mut forms: Vec<&Value> = of.into_iter().collect();
         let mut at = 0;
-        // Schemas that refer to each other come to an end here as well.
+        // Schemas that refer to each other also end here.
         while let Some(form) = forms.get(at).copied().filter(|_| at < MAX_FORMS) {
             let target = form.get("$ref").and_then(Value::as_str);
             forms.extend(target.and_then(|name| self.definition(name)));
@@ -337,20 +340,20 @@ impl Checker<'_> {
     }
 }
 
-/// The fields that have one fixed value, with that value.
+/// Returns the fields that have one fixed value, with that value.
 fn fixed_fields(form: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let properties = form.get("properties").and_then(Value::as_object);
     let all = properties.into_iter().flatten();
     all.filter_map(|(name, field)| Some((name.as_str(), field.get("const")?)))
 }
 
-/// The schema of the field `name` of an object.
+/// Returns the schema of the field `name` of an object.
 fn field<'v>(schema: &'v Value, name: &str) -> Option<&'v Value> {
     let named = schema.get("properties").and_then(|all| all.get(name));
     named.or_else(|| schema.get("additionalProperties"))
 }
 
-/// Whether the schema names this type.
+/// Returns whether the schema names this type.
 fn takes(schema: &Value, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(found)) => found == kind,
@@ -359,7 +362,7 @@ fn takes(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// Whether there is a number in `value` that is not written as an integer.
+/// Returns whether `value` contains a number that is not written as an integer.
 fn has_fractional_form(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -369,8 +372,8 @@ fn has_fractional_form(value: &Value) -> bool {
     }
 }
 
-/// A number with a fraction of zero as an integer. Beyond the integers that a float holds exactly, it may not be the
-/// number that was written.
+/// Returns a number with a fraction of zero as an integer; `None` beyond the integers that a float holds exactly,
+/// because it may not be the number that was written.
 fn integer(number: &Number) -> Option<i64> {
     const MOST: f64 = 9_007_199_254_740_991.0;
     let float = number.as_f64().filter(|_| number.is_f64())?;

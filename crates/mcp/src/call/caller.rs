@@ -1,7 +1,7 @@
-//! Who made a call, and the way back to them while it runs.
+//! The caller of a call, and the channel back to the client while it runs.
 //!
-//! A handler works on a thread of its own and may not wait for the protocol, so what it wants sent goes as an errand to
-//! the task that awaits it. Calls of quick tools run no errands: a channel would cost more than it brings.
+//! A handler works on a thread of its own and may not wait for the protocol, so its messages to the client go over a
+//! channel to the task that awaits it. Calls of quick tools have no channel: it would cost more than it brings.
 
 use std::{
     pin::Pin,
@@ -35,14 +35,14 @@ use crate::{
     },
 };
 
-/// The least time between two reports of progress.
+/// The shortest time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Longest name and version of a client, in bytes; what is longer is cut.
+/// Longest name and version of a client, in bytes; anything longer is truncated.
 const MAX_NAME_BYTES: usize = 128;
 
-/// Clients, by the name that they give themselves, that show their model nothing of a JSON-RPC error, or nothing but its
-/// message: no candidates, no texts. `mcp` is what the official Python client is called unless its host says otherwise.
+/// Clients, by the name that they give themselves, that show their model nothing of a JSON-RPC error, or only its
+/// message: no candidates, no text. `mcp` is the name of the official Python client unless its host sets another.
 const MESSAGE_ONLY: [&str; 8] = [
     "Code - OSS",
     "Visual Studio Code",
@@ -54,7 +54,7 @@ const MESSAGE_ONLY: [&str; 8] = [
     "mcp",
 ];
 
-/// The beginning of a name that a client gave itself, as much of it as is kept.
+/// Returns the start of a name that a client gave itself, as much of it as is kept.
 pub(crate) fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }
@@ -66,53 +66,53 @@ pub(crate) struct Caller {
     pub(crate) facts: RequestFacts,
 }
 
-/// How a call may ask the person at the other end.
+/// The way a call may ask the user.
 pub(crate) enum ElicitationMode {
     /// Not at all.
     Never,
-    /// While it waits, until this fires because nobody may be waited for any longer.
+    /// While the call waits, until this fires because the wait must end.
     WhileWaiting(CancellationToken),
     /// By ending and being called again.
     InRounds(Box<ElicitationRounds>),
 }
 
-/// What a handler wants done for it.
+/// A message from a handler to the client.
 enum ClientMessage {
     Report(ProgressNotificationParam),
     Ask(String, oneshot::Sender<Confirmation>),
 }
 
-/// Takes errands from a handler.
+/// Sends messages from a handler to the client.
 #[derive(Clone)]
 pub(crate) struct ClientSender(mpsc::UnboundedSender<ClientMessage>);
 
 impl ClientSender {
-    /// Waits for the answer, so never to be called where waiting is forbidden. No errand is taken there.
+    /// Waits for the answer, so it must never be called where blocking is forbidden. No channel exists there.
     pub(crate) fn ask(&self, question: &str) -> Confirmation {
         let (answer, answered) = oneshot::channel();
         let sent = self.0.send(ClientMessage::Ask(question.to_owned(), answer));
-        // Nobody is at the desk when the call has ended without its handler.
+        // The channel is closed if the call has ended without its handler.
         let answer = sent.ok().and_then(|()| answered.blocking_recv().ok());
         answer.unwrap_or(Confirmation::Declined)
     }
 }
 
-/// Where the errands of one call arrive.
+/// The receiving end for the messages of one call.
 pub(crate) struct ClientChannel {
     request: RequestContext<RoleServer>,
     asking: ElicitationMode,
     errands: Option<mpsc::UnboundedReceiver<ClientMessage>>,
-    /// A report on its way. It outlives the wait for it, so that the next one does not overtake it.
+    /// A report that is being sent. It outlives the wait for it, so that the next one does not overtake it.
     sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Caller {
-    /// What the caller may see.
+    /// Returns the role of the caller.
     pub(crate) fn standing(&self) -> CallerRole {
         self.facts.standing()
     }
 
-    /// Who it is, where callers sign in.
+    /// Returns the identity of the caller, if callers sign in.
     pub(crate) fn identity(&self) -> Option<Arc<Identity>> {
         self.facts.identity().cloned()
     }
@@ -121,27 +121,27 @@ impl Caller {
         self.request.ct.clone()
     }
 
-    /// Whether the call belongs to the era without a handshake.
+    /// Returns whether the call belongs to the era without a handshake.
     pub(crate) fn is_stateless(&self) -> bool {
         let version = self.request.protocol_version();
         version.is_some_and(|version| !version.has_initialize())
     }
 
-    /// Whether the client can show a form to a person.
+    /// Returns whether the client can show a form to the user.
     pub(crate) fn can_show_forms(&self) -> bool {
         let capabilities = self.request.client_capabilities();
         let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
-        // One that names no mode knows forms: there was nothing else once.
+        // A client that names no mode supports forms: there was nothing else once.
         elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
     }
 
-    /// Whether the client keeps JSON-RPC errors, or all but their message, from its model.
+    /// Returns whether the client hides JSON-RPC errors, or all but their message, from its model.
     pub(crate) fn hides_errors(&self) -> bool {
         let client = self.request.client_info();
         client.is_some_and(|client| MESSAGE_ONLY.contains(&client.name.as_str()))
     }
 
-    /// What the handler gets, and where its errands arrive.
+    /// Returns the context for the handler, and the channel that its messages arrive on.
     pub(crate) fn into_parts(
         self,
         pace: Pace,
@@ -189,7 +189,8 @@ impl Caller {
 }
 
 impl ClientChannel {
-    /// Runs errands as they come, until the call has taken `limit`. What a person takes to answer does not count.
+    /// Serves messages as they come, until the call has taken `limit`. The time that the user takes to answer does not
+    /// count.
     pub(crate) async fn serve(&mut self, limit: Duration) {
         let mut deadline = Instant::now() + limit;
         loop {
@@ -218,7 +219,7 @@ impl ClientChannel {
         }
     }
 
-    /// Reports what a handler that has ended left to report.
+    /// Sends the last report of a handler that has ended.
     pub(crate) async fn clear(&mut self) {
         self.sent().await;
         while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
@@ -228,7 +229,7 @@ impl ClientChannel {
         }
     }
 
-    /// The question that the call has to end with.
+    /// Returns the question that the call has to end with.
     pub(crate) fn question(&mut self) -> Option<InputRequiredResult> {
         match &mut self.asking {
             ElicitationMode::InRounds(rounds) => rounds.question(),
@@ -251,13 +252,13 @@ impl ClientChannel {
         let peer = self.request.peer.clone();
         self.sending = Some(Box::pin(async move {
             if peer.notify_progress(report).await.is_err() {
-                tracing::debug!("progress could not be reported");
+                tracing::debug!("cannot report progress");
             }
         }));
         self.sent().await;
     }
 
-    /// Waits for the report that is on its way.
+    /// Waits for the report that is being sent.
     async fn sent(&mut self) {
         if let Some(sending) = &mut self.sending {
             sending.await;
@@ -281,7 +282,7 @@ impl ClientChannel {
     }
 }
 
-/// Runs in the task that handles the request: rmcp sends the question where the answer of that goes.
+/// Runs in the task that handles the request: rmcp sends the question on the same stream as that request's answer.
 async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirmation> {
     let request = ServerRequest::ElicitRequest(form(question)?);
     let options = PeerRequestOptions::with_timeout(question::PATIENCE);
@@ -298,7 +299,7 @@ async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirma
     }
 }
 
-/// Takes a question back that nobody waits for any more.
+/// Withdraws a question that is no longer waited for.
 struct Withdrawal {
     peer: Peer<RoleServer>,
     id: Option<RequestId>,
@@ -313,13 +314,13 @@ impl Drop for Withdrawal {
         runtime.spawn(async move {
             let withdrawn = CancelledNotificationParam::new(Some(id), None);
             if peer.notify_cancelled(withdrawn).await.is_err() {
-                tracing::debug!("a question could not be taken back");
+                tracing::debug!("cannot withdraw a question");
             }
         });
     }
 }
 
-/// How a handler says how far it is. Says nothing unless the caller wants to hear it, or for a tool of [`Pace::Quick`].
+/// Reports a handler's progress. Does nothing unless the caller asked for progress, or for a tool of [`Pace::Quick`].
 pub struct Progress(Option<ProgressReporter>);
 
 struct ProgressReporter {
@@ -349,8 +350,8 @@ impl Progress {
         Self(reporter)
     }
 
-    /// Says that `done` of `total` is done. Cheap, so it may be called after every step: what does not go forward, or
-    /// comes too soon after the last report and is not the end, is left out.
+    /// Reports that `done` of `total` is done. Cheap enough to be called after every step: a report that does not
+    /// advance, or that comes too soon after the last one and is not the final one, is skipped.
     pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
         let Some(reporter) = &self.0 else {
             return;
@@ -378,7 +379,7 @@ impl Progress {
             .send(ClientMessage::Report(report))
             .is_err()
         {
-            tracing::debug!("a handler reports after its call has ended");
+            tracing::debug!("a handler reported progress after its call had ended");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What belongs together for a client: what a world keeps between its calls, and what it wants to hear of.
+//! The state of one client: what a world keeps between its calls, and the resources it subscribes to.
 
 use std::{
     any::{Any, TypeId},
@@ -15,29 +15,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{KeyMark, ListenPermit};
 
-/// URIs that one client may watch.
+/// Number of URIs that one client may watch.
 const MAX_WATCHED: usize = 1000;
-/// Bytes of these URIs together.
+/// Total bytes of these URIs.
 const MAX_WATCHED_BYTES: usize = 128 << 10;
 
-/// What is kept between the calls of one client: a few texts, each under a name that the world chose, and values of the
-/// world's own types. All of it goes with the client.
+/// State that is kept between the calls of one client: a few strings, each under a name that the world chose, and
+/// values of the world's own types. All of it is dropped with the client.
 #[derive(Debug, Default)]
 pub struct Connection {
     slots: Mutex<BTreeMap<&'static str, String>>,
     values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     watched: Arc<WatchedResources>,
-    /// The leave that came with the client's latest request.
+    /// The permission that came with the client's latest request.
     leave: Arc<LatestPermit>,
-    /// Ends what tells the client of changes; there is one while it is told.
+    /// Stops the notices to the client; `Some` while they are being sent.
     hearing: Mutex<Option<CancellationToken>>,
-    /// Whether there was a time in which it was not told.
+    /// Whether there was a time in which no notices were sent.
     has_missed: AtomicBool,
     ended: CancellationToken,
 }
 
 impl Connection {
-    /// A connection that ends when `stopping` fires, if not before.
+    /// Makes a connection that ends when `stopping` fires, if not before.
     pub(crate) fn until(stopping: &CancellationToken) -> Self {
         Self {
             slots: Mutex::default(),
@@ -50,23 +50,23 @@ impl Connection {
         }
     }
 
-    /// What was kept under `name`.
+    /// Returns the value stored under `name`.
     #[must_use]
     pub fn get(&self, name: &'static str) -> Option<String> {
         self.slots.lock().get(name).cloned()
     }
 
-    /// Keeps `value` under `name`, in place of what was there.
+    /// Stores `value` under `name`, replacing any earlier value.
     pub fn set(&self, name: &'static str, value: impl Into<String>) {
         self.slots.lock().insert(name, value.into());
     }
 
-    /// Forgets what was kept under `name`.
+    /// Removes the value stored under `name`.
     pub fn clear(&self, name: &'static str) {
         self.slots.lock().remove(name);
     }
 
-    /// The one value of type `T` that is kept for this client; made now if there is none yet.
+    /// Returns the one value of type `T` that is kept for this client, and makes it if there is none yet.
     pub fn value<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut values = self.values.lock();
         let known = values.get(&TypeId::of::<T>()).cloned();
@@ -86,7 +86,7 @@ impl Connection {
         Arc::clone(&self.leave)
     }
 
-    /// Fires when the client shall no longer be told of changes; `None` when it is being told already.
+    /// Returns a token that fires when notices to the client must stop; `None` if they are already being sent.
     pub(crate) fn begins_to_hear(&self) -> Option<CancellationToken> {
         let mut hearing = self.hearing.lock();
         if hearing.is_some() {
@@ -97,12 +97,12 @@ impl Connection {
         Some(token)
     }
 
-    /// Whether something may have changed while the client was not told. Asking makes good for it.
+    /// Returns whether something may have changed while no notices were sent, and resets that state.
     pub(crate) fn has_missed_changes(&self) -> bool {
         self.has_missed.swap(false, Ordering::Relaxed)
     }
 
-    /// Nobody can be told anything until the client comes back.
+    /// Stops notices until the client comes back.
     pub(crate) fn rest(&self) {
         self.leave.rest();
         if let Some(hearing) = self.hearing.lock().take() {
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Fires when the client has gone, or nobody may be waited for any longer.
+    /// Returns a token that fires when the client has disconnected, or when waiting must end.
     pub(crate) fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }
@@ -123,11 +123,12 @@ impl Drop for Connection {
     }
 }
 
-/// The leave that came with the latest request of a client; none where nobody signs in, and while the client is away.
+/// The permission that came with the latest request of a client; empty if callers do not sign in, and while the client
+/// is away.
 #[derive(Default)]
 pub(crate) struct LatestPermit {
     leave: Mutex<Option<Arc<ListenPermit>>>,
-    /// What the key that it was granted on is known by. It stays while the client is away.
+    /// Identifies the key that it was granted on. Kept while the client is away.
     mark: Mutex<Option<Arc<KeyMark>>>,
 }
 
@@ -145,7 +146,7 @@ impl LatestPermit {
         *self.leave.lock() = Some(Arc::clone(leave));
     }
 
-    /// The client is away, and will bring another.
+    /// Drops the permission while the client is away; its next request brings another.
     fn rest(&self) {
         *self.leave.lock() = None;
     }
@@ -157,7 +158,7 @@ impl fmt::Debug for LatestPermit {
     }
 }
 
-/// The URIs of resources that a client wants to hear of.
+/// The URIs of resources that a client watches.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedResources(Mutex<Uris>);
 
@@ -168,12 +169,12 @@ struct Uris {
 }
 
 impl WatchedResources {
-    /// Whether one client may watch this many URIs with this many bytes.
+    /// Returns whether one client may watch this many URIs with this many bytes.
     pub(crate) fn has_room_for(uris: usize, bytes: usize) -> bool {
         uris <= MAX_WATCHED && bytes <= MAX_WATCHED_BYTES
     }
 
-    /// Whether `uri` is watched now, which it is not when there are too many.
+    /// Watches `uri`, and returns whether it is watched now; it is not if there are too many.
     pub(crate) fn add(&self, uri: String) -> bool {
         let mut uris = self.0.lock();
         if uris.all.contains(&uri) {

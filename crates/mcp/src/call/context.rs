@@ -1,4 +1,4 @@
-//! What a handler knows of the call besides its arguments.
+//! The context of a call: everything a handler knows about it except its arguments.
 
 use std::{
     borrow::Cow,
@@ -13,20 +13,20 @@ use crate::{
     call::{caller::ClientSender, policy::CallerRole},
 };
 
-/// What a handler knows of the call besides its arguments.
+/// Everything a handler knows about a call except its arguments.
 pub struct CallContext {
     /// Fires when the caller no longer waits.
     pub cancelled: CancellationToken,
-    /// The connection that the call came on, where there is such a thing: the process on stdio, a session over HTTP.
+    /// The connection that the call came on, if there is one: the process on stdio, a session over HTTP.
     pub connection: Option<Arc<Connection>>,
-    /// Whether the call belongs to the era in which nothing may be kept for a connection, even where there is one: what
-    /// belongs to earlier calls has to be named in the arguments.
+    /// Whether the call belongs to the era in which nothing may be kept for a connection, even if there is one:
+    /// whatever belongs to earlier calls has to be named in the arguments.
     pub is_stateless: bool,
-    /// Who called, where callers sign in.
+    /// The caller, if callers sign in.
     pub identity: Option<Arc<Identity>>,
-    /// How the client calls itself, for tools that keep a record of who did what.
+    /// The client's name for itself, for tools that keep a history of who did what.
     pub client: Option<String>,
-    /// Tells the caller how far the work is.
+    /// Reports progress to the caller.
     pub progress: Progress,
     pub(crate) errands: Option<ClientSender>,
     /// The surface that was called.
@@ -34,7 +34,7 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// The context of a call that comes from no client, such as one from the command line.
+    /// Makes the context of a call that does not come from a client, such as one from the command line.
     #[must_use]
     pub fn without_client() -> Self {
         Self {
@@ -49,13 +49,14 @@ impl CallContext {
         }
     }
 
-    /// Asks the person at the other end, and waits for the answer: [`Confirmation::Declined`] when it does not come in
-    /// time or the call ends. Only for tools of [`Pace::Slow`](crate::Pace::Slow); others hear
-    /// [`Confirmation::Unsupported`], and so does a call that comes from no client, or from one that cannot ask. The time
-    /// that the person takes does not count towards that of the call.
+    /// Asks the user, and waits for the answer: [`Confirmation::Declined`] if it does not come in time or the call
+    /// ends. Only for tools of [`Pace::Slow`](crate::Pace::Slow); others get [`Confirmation::Unsupported`], and so does
+    /// a call that does not come from a client, or comes from one that cannot ask. The time that the user takes does
+    /// not count towards that of the call.
     ///
-    /// In the stateless era the call ends with the question, and the client calls again with the answer: the handler then
-    /// runs once more from the start. So ask before doing anything, and the same question for the same arguments.
+    /// In the stateless era the call ends with the question, and the client calls again with the answer: the handler
+    /// then runs once more from the start. So ask before doing anything, and ask the same question for the same
+    /// arguments.
     #[must_use]
     pub fn confirm(&self, question: &str) -> Confirmation {
         match &self.errands {
@@ -64,8 +65,8 @@ impl CallContext {
         }
     }
 
-    /// Whether this caller may use the tool `name` of the same surface. A tool that does the work of others asks for each
-    /// of them, or it would be a way around the policy.
+    /// Returns whether this caller may use the tool `name` of the same surface. A tool that does the work of others
+    /// checks each of them, or it would bypass the policy.
     #[must_use]
     pub fn may_use(&self, name: &str) -> bool {
         self.surface
@@ -73,7 +74,7 @@ impl CallContext {
             .is_none_or(|surface| surface.offers(name, self.standing()))
     }
 
-    /// Names of the tools of the same surface that this caller may use, in listing order.
+    /// Returns the names of the tools of the same surface that this caller may use, in listing order.
     pub fn usable_tools(&self) -> impl Iterator<Item = &str> {
         let tools = self
             .surface
@@ -84,8 +85,8 @@ impl CallContext {
         names.filter(|name| self.may_use(name))
     }
 
-    /// Whether this caller may read the resource at `uri`, as far as the policy goes. A tool that tells of resources asks
-    /// for each of them: what a caller may not read must not be told either.
+    /// Returns whether the policy lets this caller read the resource at `uri`. A tool that mentions resources checks
+    /// each of them: what a caller may not read must not be revealed either.
     #[must_use]
     pub fn may_read(&self, uri: &str) -> bool {
         self.surface
@@ -93,8 +94,8 @@ impl CallContext {
             .is_none_or(|surface| surface.tells_of(uri, self.standing()))
     }
 
-    /// Wording of the program without what names a tool that this caller cannot see; empty when nothing is left of it.
-    /// Whatever an answer says about other tools goes through here.
+    /// Returns the program's own text without the parts that name a tool this caller cannot see; empty if nothing is
+    /// left. Everything that an answer says about other tools passes through here.
     #[must_use]
     pub fn for_caller(&self, text: &'static str) -> Cow<'static, str> {
         match self.surface.get() {
@@ -103,7 +104,7 @@ impl CallContext {
         }
     }
 
-    /// What the caller is known by, where callers sign in.
+    /// Returns the name that identifies the caller, if callers sign in.
     #[must_use]
     pub fn caller(&self) -> Option<&str> {
         self.identity.as_ref().map(|identity| identity.key.as_str())
@@ -113,10 +114,10 @@ impl CallContext {
         self.identity.as_ref().map(|identity| identity.role)
     }
 
-    /// Stops a handler between two steps of work when nobody waits for it.
+    /// Stops a handler between two steps of work once the caller no longer waits.
     ///
     /// # Errors
-    /// [`FailureKind::Cancelled`] once the call is.
+    /// Returns [`FailureKind::Cancelled`] once the call is cancelled.
     pub fn check(&self) -> Result<(), Failure> {
         if self.cancelled.is_cancelled() {
             return Err(Failure::new(

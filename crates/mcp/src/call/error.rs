@@ -1,7 +1,7 @@
-//! What can go wrong with a call, and how it is said.
+//! Errors of calls, and how they are reported.
 //!
-//! A [`Failure`] is an answer of the world: it goes through the world's [`Envelope`]. A [`Refusal`] comes from the frame
-//! before or around the handler and is the same protocol error in every world and on every transport.
+//! A [`Failure`] is an answer of the world: it passes through the world's [`Envelope`]. A [`Refusal`] comes from the
+//! frame before or around the handler and is the same protocol error in every world and on every transport.
 
 use std::borrow::Cow;
 
@@ -14,32 +14,32 @@ use crate::{
     world::naming::Naming,
 };
 
-/// A call that a tool could not meet. The message is for the caller: one sentence that names what it is about, without an
-/// unsafe or absolute path. What to do next is in the detail, and [`Failure::told`] puts both together.
+/// A call that a tool could not fulfil. The message is for the caller: one sentence that names what it is about,
+/// without an unsafe or absolute path. What to do next is in the detail, and [`Failure::told`] puts both together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong.
+    /// The class of the failure.
     pub kind: FailureKind,
-    /// What the caller reads.
+    /// The message for the caller.
     pub message: Cow<'static, str>,
-    /// The argument that is to blame, where one is, by a name of the tool's schema.
+    /// The argument that caused it, if one did, by its name in the tool's schema.
     pub argument: Option<String>,
-    /// What a program can act on, where the world has such.
+    /// The failure in a form that a program can act on, if the world has one.
     pub detail: Option<Box<Detail>>,
-    /// The class of what an upstream store answered, for the log.
+    /// The class of an upstream store's answer, for the log.
     pub upstream: Option<&'static str>,
 }
 
 /// A failure in a form that a program can act on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// A word that stays the same, such as `section_not_found`. The audit line shows it.
+    /// A stable code, such as `section_not_found`. The audit line shows it.
     pub code: &'static str,
-    /// What the caller can do about it: one sentence.
+    /// The recovery for the caller: one sentence.
     pub recovery: Cow<'static, str>,
     /// Facts about it. They reach the caller only, never a log.
     pub data: JsonObject,
-    /// Names that may have been meant.
+    /// Names that the caller may have meant.
     pub offer: NameOffer,
 }
 
@@ -50,24 +50,24 @@ pub enum FailureKind {
     InvalidArguments,
     /// The path is not one the world may resolve.
     InvalidPath,
-    /// What was asked for is not there.
+    /// The thing that was asked for does not exist.
     NotFound,
-    /// What was asked for is larger than allowed.
+    /// The thing that was asked for is larger than allowed.
     TooLarge,
-    /// It is there but the system refuses it.
+    /// It exists, but the system denies access.
     Unreadable,
     /// It has changed, or is in use, in a way that does not fit the call.
     Conflict,
-    /// It cannot be had now, but perhaps later.
+    /// It is not available now, but may be later.
     Unavailable,
-    /// Nobody waits for the answer.
+    /// The caller no longer waits for the answer.
     Cancelled,
-    /// A defect.
+    /// A defect in the server.
     Internal,
 }
 
 impl Failure {
-    /// A failure with its message.
+    /// Makes a failure with its message.
     pub fn new(kind: FailureKind, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             kind,
@@ -78,7 +78,7 @@ impl Failure {
         }
     }
 
-    /// The same failure in a form that a program can act on as well.
+    /// Returns the failure with a detail that a program can act on.
     #[must_use]
     pub fn with_detail(
         mut self,
@@ -95,8 +95,8 @@ impl Failure {
         self
     }
 
-    /// The same failure for a caller whom `naming` is for. What a failure says in words of the program alone is reworded, and
-    /// so is a recovery that its message ends with; what the caller sent stays as it is.
+    /// Rewords the failure for the caller that `naming` is for. Text that is the program's own is reworded, and so is a
+    /// recovery that the message ends with; what the caller sent stays as it is.
     pub(crate) fn worded(mut self, naming: &Naming<'_>) -> Self {
         if naming.is_plain() {
             return self;
@@ -117,7 +117,7 @@ impl Failure {
         self
     }
 
-    /// The same failure with names that may have been meant. Only one with a detail has a place for them.
+    /// Returns the failure with names that the caller may have meant. Only a failure with a detail can hold them.
     #[must_use]
     pub fn offering(mut self, lead: &'static str, names: Vec<String>) -> Self {
         if let Some(detail) = &mut self.detail {
@@ -126,8 +126,8 @@ impl Failure {
         self
     }
 
-    /// All that helps in one text, for clients that show nothing else: what is wrong, the names that may have been meant,
-    /// and what to do next.
+    /// Returns everything useful in one string, for clients that show nothing else: what is wrong, the names that may
+    /// have been meant, and what to do next.
     #[must_use]
     pub fn told(&self) -> String {
         match &self.detail {
@@ -136,7 +136,7 @@ impl Failure {
         }
     }
 
-    /// Word for the audit line.
+    /// Returns the word for the audit line.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match &self.detail {
@@ -147,7 +147,7 @@ impl Failure {
 }
 
 impl FailureKind {
-    /// Word for the audit line.
+    /// Returns the word for the audit line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -164,37 +164,38 @@ impl FailureKind {
     }
 }
 
-/// How a world says that a call failed.
+/// Encodes a failed call for a world.
 pub type Envelope = fn(&Failure) -> ErrorResponse;
 
 /// A failure as the client gets it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorResponse {
-    /// A tool result with `isError`, whose text is this JSON. Resources and prompts have no such result: there the frame
-    /// makes a protocol error of the failure's message.
+    /// A tool result with `isError`, whose text is this JSON. Resources and prompts have no such result: for them the
+    /// frame turns the failure's message into a protocol error.
     Result(Value),
     /// A JSON-RPC error.
     Error {
-        /// Its code; none of the protocol's own, which mean something else to clients.
+        /// Its code, which is not one of the protocol's own: those mean something else to clients.
         code: i32,
-        /// What people read.
+        /// The message for people.
         message: String,
-        /// What programs read.
+        /// The data for programs.
         data: Value,
     },
-    /// A JSON-RPC error, or the same object as a result for a client that keeps such errors from its model.
+    /// A JSON-RPC error, or the same object as a result for a client that hides such errors from its model.
     Suited {
-        /// As in an error.
+        /// The code, as in an error.
         code: i32,
-        /// As in an error.
+        /// The message, as in an error.
         message: String,
-        /// As in an error.
+        /// The data, as in an error.
         data: Value,
     },
 }
 
 impl ErrorResponse {
-    /// The JSON-RPC error, or the JSON of a result. `hides_errors` says that the client keeps JSON-RPC errors from its model.
+    /// Returns the JSON-RPC error, or the JSON of a result. `hides_errors` says that the client hides JSON-RPC errors
+    /// from its model.
     pub(crate) fn into_result(self, hides_errors: bool) -> Result<Value, ErrorData> {
         match self {
             Self::Result(value) => Ok(value),
@@ -217,34 +218,35 @@ impl ErrorResponse {
     }
 }
 
-/// What a world, or the frame, can answer instead of a result: for listings and documentation.
+/// The errors that a world, or the frame, can return instead of a result: for listings and documentation.
 #[derive(Debug, Default)]
 pub struct ErrorList {
-    /// Where in an answer the code stands, and what else is there: a few sentences.
+    /// A few sentences about where in an answer the code is, and what else is there.
     pub form: &'static str,
-    /// The codes. One that has several causes occurs once for each.
+    /// The codes. One that has several causes appears once for each.
     pub codes: Vec<&'static ErrorRow>,
 }
 
-/// One code and one of its causes: what callers are told of it, and what the manual lists.
+/// One code and one of its causes: what callers are told about it, and what the manual lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorRow {
-    /// What it belongs to, in a few words that fit into a heading.
+    /// The group it belongs to, in a few words that fit into a heading.
     pub group: &'static str,
     /// The class of the failure.
     pub kind: FailureKind,
-    /// The word that stays the same.
+    /// The stable code.
     pub code: &'static str,
-    /// The JSON-RPC code beside it, where there is one.
+    /// The JSON-RPC code that goes with it, if there is one.
     pub number: Option<i32>,
-    /// What is wrong: one sentence.
+    /// The description of what is wrong: one sentence.
     pub meaning: &'static str,
-    /// What the caller can do about it: one sentence.
+    /// The recovery for the caller: one sentence.
     pub recovery: &'static str,
 }
 
 impl ErrorRow {
-    /// The row of a world whose failures are told apart by their kind alone: what `kind` means there, and what to do.
+    /// Makes the row of a world whose failures are told apart by their kind alone: the meaning of `kind` there, and the
+    /// recovery.
     #[must_use]
     pub const fn of_kind(kind: FailureKind, meaning: &'static str, recovery: &'static str) -> Self {
         Self {
@@ -257,14 +259,14 @@ impl ErrorRow {
         }
     }
 
-    /// A failure with this cause, which says `message`.
+    /// Makes a failure with this cause and this message.
     pub fn failure(&self, message: impl Into<Cow<'static, str>>) -> Failure {
         Failure::new(self.kind, message).with_detail(self.code, self.recovery, JsonObject::new())
     }
 }
 
-/// Declares the refusals with what is said of each, so that none can be made and not be listed. The doc comment of a
-/// refusal is what the list says is wrong.
+/// Declares the refusals with their descriptions, so that none can exist without being listed. The doc comment of a
+/// refusal is its meaning in the list.
 macro_rules! refusals {
     ($(
         $(#[doc = $meaning:literal])+
@@ -297,7 +299,7 @@ macro_rules! refusals {
                 }
             }
 
-            /// What is wrong, in our own words.
+            /// Returns what is wrong, in our own words.
             fn sentence(self) -> &'static str {
                 match self {
                     $(Self::$name { .. } => $message,)+
@@ -313,22 +315,22 @@ refusals! {
         // Each world has its own number.
         NotFound, "unknown_tool", None,
         "Unknown tool.",
-        "Call tools/list to see which tools there are.";
+        "Call tools/list to see which tools are available.";
     /// The prompt does not exist, or must look as if it did not.
     UnknownPrompt:
         NotFound, "unknown_prompt", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown prompt.",
-        "Call prompts/list to see which prompts there are.";
+        "Call prompts/list to see which prompts are available.";
     /// The resource does not exist, or must look as if it did not.
     UnknownResource:
         NotFound, "unknown_resource", Some(ErrorCode::RESOURCE_NOT_FOUND.0),
         "Unknown resource.",
-        "Call resources/list to see which resources there are.";
+        "Call resources/list to see which resources are available.";
     /// The resource template does not exist, or must look as if it did not.
     UnknownTemplate:
         NotFound, "unknown_template", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown resource template.",
-        "Call resources/templates/list to see which templates there are.";
+        "Call resources/templates/list to see which templates are available.";
     /// The request state was not made for this call, or is too old.
     StrangeState:
         InvalidArguments, "strange_state", Some(ErrorCode::INVALID_PARAMS.0),
@@ -337,7 +339,7 @@ refusals! {
     /// It exists, but this caller may not use it.
     Forbidden:
         Unreadable, "forbidden", Some(-32003),
-        "You may not use this.",
+        "You are not allowed to use this.",
         "Ask the operator to allow it in [server.auth] allowed_tools.";
     /// Too many calls are running, overall or for this caller.
     Busy:
@@ -352,7 +354,7 @@ refusals! {
     /// The credentials are valid, but not for what the request is about.
     NoAccess:
         Unreadable, "no_access", Some(-32003),
-        "These credentials give no access here.",
+        "These credentials do not give access here.",
         "Name one of your vaults in X-Vault-Id, or ask the operator for access.";
     /// The request carries more than one set of credentials, or repeats a header that may appear only once.
     AmbiguousCredentials:
@@ -374,12 +376,12 @@ refusals! {
         Unavailable, "too_many_sessions", Some(-32072),
         "Too many sessions are open.",
         "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
-    /// The call took longer than allowed. The change that it was to make may have been made all the same.
+    /// The call took longer than allowed. Its change may have been made anyway.
     TimedOut(Access = Access::Read):
         Unavailable, "timed_out", Some(-32074),
         "The call took too long.",
         "Ask for less, or raise server.limits.call_timeout_ms.";
-    /// The caller gave up. The change that the call was to make may have been made all the same.
+    /// The caller gave up. The call's change may have been made anyway.
     Cancelled(Access = Access::Read):
         Cancelled, "cancelled", Some(-32075),
         "The call was cancelled.",
@@ -391,14 +393,14 @@ refusals! {
         "Call again; if it happens again, report it with the server's log line.";
 }
 
-/// A call that the frame refuses, as a world is told of it.
+/// A call that the frame refuses, as it is described to a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedCall {
-    /// The word that stays the same, such as `busy`.
+    /// The stable code, such as `busy`.
     pub code: &'static str,
-    /// What is wrong: one sentence.
+    /// The description of what is wrong: one sentence.
     pub message: &'static str,
-    /// What the caller can do about it: one sentence.
+    /// The recovery for the caller: one sentence.
     pub recovery: &'static str,
 }
 
@@ -423,12 +425,12 @@ impl Refusal {
         }
     }
 
-    /// Word for the error's `data.kind` and the audit line.
+    /// Returns the word for the error's `data.kind` and the audit line.
     pub(crate) fn name(self) -> &'static str {
         self.row().code
     }
 
-    /// What is wrong. A code of the protocol's own comes with the protocol's own words.
+    /// Returns what is wrong. One of the protocol's own codes comes with the protocol's own words.
     fn message(self) -> &'static str {
         match self {
             Self::UnknownTool(ErrorCode::METHOD_NOT_FOUND) => {
@@ -438,18 +440,18 @@ impl Refusal {
         }
     }
 
-    /// What the caller can do about it.
+    /// Returns how the caller can recover.
     fn recovery(self) -> &'static str {
         match self {
             Self::TimedOut(access) | Self::Cancelled(access) if access != Access::Read => {
-                "The change may have been made all the same. Look at the history, or make the same call again with the same request_id if it had one."
+                "The change may have been made anyway. Check the history, or repeat the call with the same request_id if it had one."
             }
             _ => self.row().recovery,
         }
     }
 }
 
-/// What the protocol itself has numbers for; there is no word beside these.
+/// Errors that have a number in the protocol itself; they have no word.
 const PROTOCOL_ERRORS: [ErrorRow; 4] = [
     protocol_error(
         "-32700",
@@ -458,17 +460,17 @@ const PROTOCOL_ERRORS: [ErrorRow; 4] = [
     ),
     protocol_error(
         "-32600",
-        "The message is JSON, but not a JSON-RPC request; its id or the number of its values is beyond the limit; or a request with the same id is still running.",
-        "Read the message of the error, then correct the request.",
+        "The message is JSON, but not a JSON-RPC request; its id or the number of its values exceeds the limit; or a request with the same id is still running.",
+        "Read the error message, then correct the request.",
     ),
     protocol_error(
         "-32601",
         "The method does not exist here: this world offers nothing that it applies to.",
-        "Use what the server declared in its capabilities.",
+        "Use only the capabilities that the server declared.",
     ),
     protocol_error(
         "-32602",
-        "The parameters of a known method cannot be read.",
+        "The parameters of a known method cannot be decoded.",
         "Compare them with the method's schema in the protocol.",
     ),
 ];
@@ -488,7 +490,7 @@ const fn protocol_error(
     }
 }
 
-/// What the frame answers by itself, in every world.
+/// Returns the errors that the frame itself returns, in every world.
 #[must_use]
 pub fn frame_errors() -> ErrorList {
     ErrorList {
@@ -511,12 +513,12 @@ impl From<Refusal> for ErrorData {
     }
 }
 
-/// A method whose capability this server does not declare.
+/// Makes the error for a method whose capability this server does not declare.
 pub(crate) fn method_not_found() -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None)
 }
 
-/// A known method whose parameters cannot be decoded.
+/// Makes the error for a known method whose parameters cannot be decoded.
 pub(crate) fn invalid_params() -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_PARAMS, "Invalid params", None)
 }

@@ -1,31 +1,32 @@
-//! Error messages for a model: names quoted and cut, near names found, and everything that helps in one short text.
+//! Error messages for a model: names quoted and truncated, similar names found, and everything useful in one short
+//! string.
 //!
-//! Many hosts show their model nothing of an error but its message, so the message itself has to name what it is about and
-//! say what to do next.
+//! Many hosts show their model nothing of an error but its message, so the message itself has to name what it is about
+//! and say what to do next.
 
 /// Longest message of an error, in characters.
 pub const MAX_MESSAGE_CHARS: usize = 400;
 /// Longest name in a message, in characters.
 const MAX_NAME_CHARS: usize = 60;
-/// Names are compared up to this length, in characters.
+/// Longest prefix of a name that is compared, in characters.
 const MAX_COMPARED_CHARS: usize = 128;
-/// How alike two names are, from 0 to 1, for one to be what was meant by the other.
+/// The least similarity of two names, from 0 to 1, for one to be offered for the other.
 const ALIKE: f64 = 0.75;
-/// A name that is less like it than the best by more than this is not worth naming beside it.
+/// The largest distance in similarity to the best name at which another one is still offered with it.
 const MARGIN: f64 = 0.1;
-/// Names that a message offers.
+/// Largest number of names that a message offers.
 pub const MAX_OFFERED: usize = 5;
 
-/// Names that may be what the caller meant, as a message offers them.
+/// Names that the caller may have meant, as a message offers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameOffer {
-    /// What they are, such as `Nearest`.
+    /// The words that introduce them, such as `Nearest`.
     pub lead: &'static str,
-    /// The names, best first, each ready to be read.
+    /// The names, best first, each ready for display.
     pub names: Vec<String>,
 }
 
-/// A name that others chose, for a message: in quotes, cut, and with nothing in it that cannot be seen.
+/// Returns a name that others chose in the form for a message: quoted, truncated, and without invisible characters.
 #[must_use]
 pub fn quoted(name: &str) -> String {
     let mut text = String::from("\"");
@@ -47,10 +48,10 @@ pub fn quoted(name: &str) -> String {
     text
 }
 
-/// Text in which nothing is left that cannot be seen, cut to `most` characters.
+/// Returns text without invisible characters, truncated to `most` characters.
 #[must_use]
 pub fn visible(text: &str, most: usize) -> String {
-    // More of it would be cut anyway.
+    // The rest would be cut off anyway.
     let shown: String = text.chars().take(most + 1).map(shown).collect();
     match shown.char_indices().nth(most) {
         None => shown,
@@ -61,7 +62,8 @@ pub fn visible(text: &str, most: usize) -> String {
     }
 }
 
-/// A character, or how it is written where it could not be seen. Marks that belong to the letter before them are seen.
+/// Returns a character, or its escape if it is invisible. Combining marks that belong to the letter before them are
+/// visible.
 fn shown(c: char) -> String {
     match c {
         '"' | '\'' | '\\' => c.to_string(),
@@ -72,7 +74,7 @@ fn shown(c: char) -> String {
     }
 }
 
-/// Whether a path that a caller sent may be repeated: one that could be of this machine is not.
+/// Returns whether a path that a caller sent may be repeated: one that could be on this machine may not.
 #[must_use]
 pub fn may_be_repeated(path: &str) -> bool {
     let bytes = path.as_bytes();
@@ -84,7 +86,8 @@ pub fn may_be_repeated(path: &str) -> bool {
     !(path.starts_with(['/', '\\']) || has_drive || is_address)
 }
 
-/// Those of `known` that are most like `name`, best first and never more than `most`. The order of `known` says nothing.
+/// Returns those of `known` that are most similar to `name`, best first and at most `most`. The order of `known` does
+/// not matter.
 #[must_use]
 pub fn nearest<'a>(
     name: &str,
@@ -97,7 +100,7 @@ pub fn nearest<'a>(
     })
 }
 
-/// Like [`nearest`], for paths: the name of a file alone, with or without its extension, is as good as the whole path.
+/// Like [`nearest`], for paths: a file name alone, with or without its extension, matches as well as the whole path.
 #[must_use]
 pub fn nearest_paths<'a>(
     path: &str,
@@ -129,7 +132,7 @@ fn ranked<'a>(
     found.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The name of the file at `path`, without its extension.
+/// Returns the name of the file at `path`, without its extension.
 fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
@@ -147,7 +150,8 @@ fn likeness(a: &str, b: &str) -> f64 {
     strsim::jaro_winkler(a, b)
 }
 
-/// One message: what is wrong, as many of the names on offer as fit, and what to do next, which is never cut for them.
+/// Builds one message: what is wrong, as many of the offered names as fit, and what to do next, which is never cut off
+/// for them.
 #[must_use]
 pub fn told(what: &str, offer: &NameOffer, recovery: &str) -> String {
     let recovery = visible(recovery, MAX_MESSAGE_CHARS / 2);
@@ -158,7 +162,7 @@ pub fn told(what: &str, offer: &NameOffer, recovery: &str) -> String {
     for name in &offer.names {
         let before = if offered == 0 { ": " } else { ", " };
         let longer = format!("{list}{before}{name}");
-        // A space before it and the full stop after it.
+        // A space before the offer and the full stop after it.
         let needed = text.chars().count() + offer.lead.len() + longer.chars().count() + 2;
         if needed > room {
             break;
@@ -255,7 +259,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is in it, a message is short, can be seen, and ends with what to do.
+        /// Whatever it contains, a message is short, visible, and ends with what to do.
         #[test]
         fn a_message_is_short_and_ends_with_what_to_do(
             what in "\\PC{0,40}|.{0,600}",

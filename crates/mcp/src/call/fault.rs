@@ -2,7 +2,7 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-/// What goes wrong, and in which tool.
+/// An armed fault and its tool.
 #[derive(Debug)]
 pub struct Fault {
     tool: String,

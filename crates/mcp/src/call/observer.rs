@@ -1,37 +1,37 @@
-//! What is told of calls and refusals to whoever counts or records them.
+//! The interface for everything that counts or records calls and refusals.
 
 use std::time::Duration;
 
-/// Hears of every call and of every request that was refused before it became one.
+/// Is notified of every call and of every request that was refused before it became one.
 pub trait Observer: Send + Sync {
-    /// A call has begun.
+    /// Called when a call starts.
     fn began(&self, world: &'static str);
-    /// A call that had begun has ended.
+    /// Called when a call ends.
     fn ended(&self, call: &CallRecord<'_>);
-    /// A request was turned away before it became a call, for one of a fixed set of reasons.
+    /// Called when a request is turned away before it became a call, for one of a fixed set of reasons.
     fn refused(&self, reason: &'static str);
 }
 
-/// One call, as it may be recorded: nothing that a caller wrote is in it.
+/// One call, as it may be recorded: it contains nothing that a caller wrote.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRecord<'a> {
     /// The world that was called.
     pub world: &'static str,
-    /// The tool, as the caller could tell: `unknown` for one that is hidden.
+    /// The tool, as the caller sees it: `unknown` for one that is hidden.
     pub tool: &'a str,
-    /// What came of it, as the caller could tell.
+    /// The outcome, as the caller sees it.
     pub outcome: &'static str,
-    /// The tool that was really named, and what really came of it. For the audit stream alone.
+    /// The tool that was really named, and the real outcome. For the audit log alone.
     pub truth: (&'a str, &'static str),
-    /// The class of what an upstream store answered, where one was asked.
+    /// The class of an upstream store's answer, if one was asked.
     pub upstream: Option<&'static str>,
-    /// How long it took.
+    /// The duration of the call.
     pub elapsed: Duration,
-    /// What the caller is known by, where callers are told apart.
+    /// The name that identifies the caller, if callers are told apart.
     pub caller: Option<&'a str>,
 }
 
-/// Nobody watches.
+/// An observer that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoObserver;
 

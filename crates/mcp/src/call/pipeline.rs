@@ -1,6 +1,6 @@
 //! The life of a call, in order: visibility, authorisation, limits, arguments, handler, envelope, audit line.
 //!
-//! Decoding has happened before (`message.rs`), and so has authentication where a transport has one. A tool, a resource,
+//! Decoding has happened before (`message.rs`), and so has authentication if the transport has it. A tool, a resource,
 //! a prompt and a completion all pass the same steps; only what runs at the end differs.
 
 use std::{
@@ -38,23 +38,23 @@ use crate::{
     },
 };
 
-/// Why a call has no answer.
+/// The reason a call has no answer.
 enum EarlyReturn {
     Visible(VisibleStop),
-    /// Ends as if it did not exist. Only the audit line knows better.
+    /// Ends as if it did not exist. Only the audit line records the real reason.
     Hidden(Absence, VisibleStop),
 }
 
-/// Why a call has no answer, as far as the caller may know.
+/// The reason a call has no answer, as far as the caller may know.
 enum VisibleStop {
     Refused(Refusal),
     Failed(Failure),
-    /// Ends for now, with a question to the person at the other end.
+    /// Ends for now, with a question to the user.
     Asks(Box<InputRequiredResult>),
 }
 
 impl EarlyReturn {
-    /// What the caller sees of it.
+    /// Returns the part that the caller sees.
     fn seen(self) -> VisibleStop {
         match self {
             Self::Visible(stop) | Self::Hidden(_, stop) => stop,
@@ -63,7 +63,7 @@ impl EarlyReturn {
 }
 
 impl VisibleStop {
-    /// Word for what came of the call.
+    /// Returns the word for the outcome of the call.
     fn name(&self) -> &'static str {
         match self {
             Self::Refused(refusal) => refusal.name(),
@@ -169,7 +169,7 @@ impl Surface {
         }
     }
 
-    /// The last check before a handler runs.
+    /// Performs the last check before a handler runs.
     fn check_call(
         &self,
         tool: &BoundTool,
@@ -183,7 +183,7 @@ impl Surface {
         Ok(())
     }
 
-    /// What a tool that does not exist answers.
+    /// Returns the answer to a call of a tool that does not exist.
     fn unknown_tool(&self) -> VisibleStop {
         match self.unknown_tool {
             UnknownTool::Code(code) => Refusal::UnknownTool(ErrorCode(code)).into(),
@@ -191,7 +191,7 @@ impl Surface {
         }
     }
 
-    /// How a call of `tool` may ask the person at the other end.
+    /// Returns how a call of `tool` may ask the user.
     fn asking(
         &self,
         tool: &BoundTool,
@@ -249,7 +249,8 @@ impl Surface {
         result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
-    /// Whether a client may watch the resource at `uri`, with the same answer as reading it where it may not.
+    /// Returns whether a client may watch the resource at `uri`; if it may not, the answer is the same as for reading
+    /// it.
     pub(crate) async fn watch_resource(
         self: Arc<Self>,
         uri: String,
@@ -267,13 +268,13 @@ impl Surface {
         }
     }
 
-    /// Whether there may be notices about the resource at `uri`.
+    /// Returns whether there may be notices about the resource at `uri`.
     pub(crate) fn tells_of(&self, uri: &str, standing: CallerRole) -> bool {
         let thing = self.thing(uri, Access::Read);
         self.policy.presence(standing, thing).is_ok() && self.authorise(uri).is_ok()
     }
 
-    /// Runs a subscription, which has no place among the calls but one of its own.
+    /// Runs a subscription, which takes a listener's slot instead of a call's.
     pub(crate) async fn listen(
         self: &Arc<Self>,
         identity: Option<Arc<Identity>>,
@@ -314,13 +315,13 @@ impl Surface {
                     None => Ok(None),
                 },
             );
-        // Only a read tells whether there is such a resource, and that must come before who may have it.
+        // Only a read shows whether there is such a resource, and that must be known before authorisation is checked.
         let text = read.await?.ok_or(Refusal::UnknownResource)?;
         self.authorise(&name)?;
         Ok(text)
     }
 
-    /// Fills the prompt `name`.
+    /// Renders the prompt `name`.
     pub(crate) async fn get_prompt(
         self: Arc<Self>,
         name: &str,
@@ -355,7 +356,7 @@ impl Surface {
         .await
     }
 
-    /// Completes an argument of a prompt or a variable of a resource template: everything that fits.
+    /// Completes an argument of a prompt or a variable of a resource template: returns everything that fits.
     pub(crate) async fn complete(
         self: Arc<Self>,
         request: CompletionRequest,
@@ -402,7 +403,7 @@ impl Surface {
         .await
     }
 
-    /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
+    /// Checks visibility before anything else: a hidden thing answers like one that does not exist, to every caller.
     fn exists<U: Into<VisibleStop>>(
         &self,
         name: &str,
@@ -423,7 +424,7 @@ impl Surface {
         }
     }
 
-    /// Whether the tool `name` is there for this caller.
+    /// Returns whether this caller can see the tool `name`.
     pub(crate) fn offers(&self, name: &str, standing: CallerRole) -> bool {
         self.tool(name).is_some_and(|(_, tool)| {
             let thing = self.thing(name, tool.card.access);
@@ -431,8 +432,8 @@ impl Surface {
         })
     }
 
-    /// Runs `work`, which may block, when there is room, for as long as is allowed and somebody waits. A panic
-    /// in it becomes an internal error.
+    /// Runs `work`, which may block, once there is room, and for as long as the limits allow and the caller waits. A
+    /// panic in it becomes an internal error.
     async fn within_limits<T: Send + 'static>(
         &self,
         (pace, access): (Pace, Access),
@@ -446,7 +447,7 @@ impl Surface {
         let steps = async {
             let slot = self.slot(key).await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
-            // Given back when the handler ends, which may be long after its caller has given up.
+            // Released when the handler ends, which may be long after its caller has given up.
             let work = move || {
                 let result = work(&context);
                 drop(slot);
@@ -457,13 +458,13 @@ impl Surface {
             } else {
                 tokio::task::spawn_blocking(work).await.ok()
             };
-            // Nothing comes back from a handler that panicked.
+            // A handler that panicked returns nothing.
             Ok(result.ok_or(Refusal::Internal)??)
         };
         self.bounded(access, &cancelled, desk, steps).await
     }
 
-    /// The same for work that waits without a thread of its own. Such work asks nobody anything.
+    /// Does the same for async work without a thread of its own. Such work never asks questions.
     async fn waiting_within_limits<T>(
         &self,
         (pace, access): (Pace, Access),
@@ -483,7 +484,8 @@ impl Surface {
         self.bounded(access, &cancelled, desk, steps).await
     }
 
-    /// Takes `steps` for as long as is allowed and somebody waits, and runs their errands meanwhile.
+    /// Runs `steps` for as long as the limits allow and the caller waits, and serves their messages to the client
+    /// meanwhile.
     async fn bounded<T>(
         &self,
         access: Access,
@@ -491,7 +493,7 @@ impl Surface {
         mut desk: ClientChannel,
         steps: impl Future<Output = Result<T, EarlyReturn>>,
     ) -> Result<T, EarlyReturn> {
-        // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
+        // Cancelled when this call ends early for any reason, so that the handler can stop as well.
         let _stop = cancelled.clone().drop_guard();
         let result = tokio::select! {
             biased;
@@ -512,7 +514,7 @@ impl Surface {
         }
     }
 
-    /// Whether the call that asks is the only one that runs.
+    /// Returns whether the current call is the only one that runs.
     fn is_alone(&self) -> bool {
         self.slots.is_one_taken()
     }
@@ -524,7 +526,7 @@ impl Surface {
             .map_err(|NoFreeSlot| Refusal::Busy)
     }
 
-    /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
+    /// Encodes a failure in the world's envelope: the JSON of a result, or a JSON-RPC error.
     fn say(
         &self,
         failure: Failure,
@@ -540,8 +542,8 @@ impl Surface {
         )
     }
 
-    /// What a tool call that the frame refuses answers: the same in every world, and the world's own error object with it,
-    /// where it has one.
+    /// Returns the answer to a tool call that the frame refuses: the same in every world, with the world's own error
+    /// object added if it has one.
     fn refusal(&self, refusal: Refusal) -> ErrorData {
         let mut error = ErrorData::from(refusal);
         let object = self.refused.and_then(|refused| {
@@ -559,7 +561,7 @@ impl Surface {
         let failure = match stop.seen() {
             VisibleStop::Refused(refusal) => return refusal.into(),
             VisibleStop::Failed(failure) => failure,
-            // Only tools ask.
+            // Only tools ask questions.
             VisibleStop::Asks(_) => return Refusal::Internal.into(),
         };
         let kind = failure.kind;
@@ -575,18 +577,18 @@ impl Surface {
         }
     }
 
-    /// Begins to watch a call.
+    /// Starts to observe a call.
     fn begin(self: &Arc<Self>, caller: &Caller) -> Call {
         Call::begin(self, caller.identity(), caller.facts.overload.clone())
     }
 }
 
-/// A call that is being watched, for the log and for whoever counts or records calls.
+/// A call that is being observed, for the log and the observer.
 struct Call {
     surface: Arc<Surface>,
     identity: Option<Arc<Identity>>,
     started: Instant,
-    /// Where to say that there was no room for it.
+    /// Set if there was no room for the call.
     overload: Option<OverloadFlag>,
     has_ended: bool,
 }
@@ -607,7 +609,7 @@ impl Call {
         }
     }
 
-    /// One line per call, with nothing of the note, the arguments, an unknown name or a hidden thing in it.
+    /// Writes one line per call, without anything from the note, the arguments, an unknown name or a hidden thing.
     fn end<T>(
         mut self,
         label: Label<'_>,
@@ -662,12 +664,12 @@ impl Call {
     }
 }
 
-/// What a call was about.
+/// The subject of a call.
 #[derive(Clone, Copy)]
 enum Label<'a> {
     /// A method whose calls are not told apart.
     Method(&'static str),
-    /// The name of a tool or prompt, as it stands in the table; none when there is no such.
+    /// The name of a tool or prompt, as it is in the table; `None` if there is no such entry.
     Named(Option<&'a str>),
 }
 
@@ -679,7 +681,7 @@ impl<'a> Label<'a> {
         }
     }
 
-    /// The same, when what is named must look as if it did not exist.
+    /// Returns the label for a subject that must look as if it did not exist.
     fn hidden(self) -> Self {
         match self {
             Self::Named(_) => Self::Named(None),
@@ -689,7 +691,7 @@ impl<'a> Label<'a> {
 }
 
 impl Drop for Call {
-    /// A call whose client went away is dropped where it stands.
+    /// A call whose client disconnected is dropped at the point it has reached.
     fn drop(&mut self) {
         if !self.has_ended {
             self.surface.observer.ended(&CallRecord {
@@ -707,10 +709,10 @@ impl Drop for Call {
 
 const UNKNOWN: &str = "unknown";
 
-/// How everything but tools works.
+/// Pace and access of everything except tools.
 const SLOW_READ: (Pace, Access) = (Pace::Slow, Access::Read);
 
-/// What shares know a caller by.
+/// Returns the key that identifies a caller among the slots.
 fn identity_key(identity: Option<&Arc<Identity>>) -> Option<String> {
     identity.map(|identity| identity.key.clone())
 }

@@ -1,6 +1,6 @@
 //! Two policies that never mix: what exists (visibility), and who may use it (authorisation).
 //!
-//! Both speak of tools, resources and prompts alike, by name or URI, optionally as `world/name`.
+//! Both apply to tools, resources and prompts alike, by name or URI, optionally as `world/name`.
 
 use std::sync::Arc;
 
@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 use crate::access::{AccessTarget, Acl, LiveValue, Role};
 pub use crate::access::{NameSet, qualified};
 
-/// What a surface shows and lets be called.
+/// The rules for what a surface shows and lets callers use.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// What exists.
+    /// The rules for what exists.
     pub visibility: Visibility,
-    /// Who may use it.
+    /// The rules for who may use it.
     pub authorisation: Authorisation,
-    /// What exists for whom, where callers have roles.
+    /// The rules for what exists for which role, if callers have roles.
     pub roles: Arc<LiveValue<Acl>>,
 }
 
-/// The role of a caller. Where nobody signs in, nobody has one, and what exists is there for all.
+/// The role of a caller. If callers do not sign in, none has a role, and everything that exists is there for all.
 pub(crate) type CallerRole = Option<Role>;
 
-/// Why something does not exist for a caller. Only the audit stream may know.
+/// The reason something does not exist for a caller. Only the audit log may record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
-    /// The settings hide it from everybody.
+    /// The settings hide it from everyone.
     Hidden,
     /// It is not for this role.
     Role,
 }
 
 impl Absence {
-    /// Word for the audit stream.
+    /// Returns the word for the audit log.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Hidden => "hidden",
@@ -44,7 +44,7 @@ impl Absence {
 }
 
 impl Policy {
-    /// Whether `thing` exists for a call by somebody with this standing.
+    /// Checks whether `thing` exists for a call by a caller with this role.
     pub(crate) fn presence(
         &self,
         standing: CallerRole,
@@ -61,13 +61,13 @@ impl Policy {
             .ok_or(Absence::Role)
     }
 
-    /// Whether a listing for somebody with this standing shows `thing`.
+    /// Returns whether a listing for a caller with this role shows `thing`.
     pub(crate) fn lists(&self, standing: CallerRole, thing: AccessTarget<'_>) -> bool {
         self.visibility.lists(thing.world, thing.name, thing.family)
             && self.role_allows(standing, thing)
     }
 
-    /// Whether a listing for somebody with this standing may leave something out.
+    /// Returns whether a listing for a caller with this role may leave something out.
     pub(crate) fn hides_from_listings(&self, standing: CallerRole) -> bool {
         self.visibility.hides_from_listings()
             || standing.is_some_and(|role| self.roles.get().limits(role))
@@ -78,12 +78,12 @@ impl Policy {
     }
 }
 
-/// What exists as far as clients can tell.
+/// The rules for what clients can see.
 #[derive(Clone, Debug, Default)]
 pub struct Visibility {
     /// Whether listings are filtered.
     pub mode: Mode,
-    /// When not empty, only these exist.
+    /// If not empty, only these exist.
     pub allow: NameSet,
     /// These never exist.
     pub deny: NameSet,
@@ -100,33 +100,33 @@ pub enum Mode {
     Passthrough,
 }
 
-/// Who may call what exists.
+/// The rules for who may call what exists.
 #[derive(Clone, Debug, Default)]
 pub struct Authorisation {
-    /// When not empty, only these may be called.
+    /// If not empty, only these may be called.
     pub allowed: NameSet,
 }
 
 impl Visibility {
-    /// Whether `name` exists for a call. A resource may also go by its template, the `family`.
+    /// Returns whether `name` exists for a call. A resource may also be named by its template, the `family`.
     pub fn exists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
         (self.allow.is_empty() || self.allow.contains(world, name, family))
             && !self.deny.contains(world, name, family)
     }
 
-    /// Whether a listing may leave something out.
+    /// Returns whether a listing may leave something out.
     pub(crate) fn hides_from_listings(&self) -> bool {
         self.mode == Mode::Filter && !(self.allow.is_empty() && self.deny.is_empty())
     }
 
-    /// Whether `name` is shown in a listing.
+    /// Returns whether `name` is shown in a listing.
     pub fn lists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
         self.mode == Mode::Passthrough || self.exists(world, name, family)
     }
 }
 
 impl Authorisation {
-    /// Whether the caller may use `name`.
+    /// Returns whether the caller may use `name`.
     pub fn permits(&self, world: &str, name: &str, family: Option<&str>) -> bool {
         self.allowed.is_empty() || self.allowed.contains(world, name, family)
     }

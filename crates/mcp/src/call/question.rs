@@ -1,8 +1,8 @@
-//! Questions to the person at the other end.
+//! Questions to the user.
 //!
-//! With a handshake, the server asks while the call waits (`caller.rs`). In the stateless era a call cannot wait: it ends
-//! with the question and a sealed note of what was asked, and the client calls again with the answer and the note. The
-//! note fits only the same tool with the same arguments.
+//! With a handshake, the server asks while the call waits (`caller.rs`). In the stateless era a call cannot wait: it
+//! ends with the question and a sealed request state that records what was asked, and the client calls again with the
+//! answer and that state. The state fits only the same tool with the same arguments.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -14,21 +14,21 @@ use serde_json::Value;
 
 use crate::{JsonObject, access::random_bytes, call::error::Refusal};
 
-/// How long a person may take to answer.
+/// How long the user may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The one field of the form, and the name of the question in a round.
 const CONFIRM: &str = "confirm";
 
-/// What a person says to a question.
+/// The user's answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
     /// Yes.
     Accepted,
-    /// No, nothing, or not in time. A handler that hears this does nothing and returns. In the stateless era it hears it
-    /// first in any case: whatever it returns is then replaced by the question.
+    /// No, nothing, or not in time. A handler that gets this does nothing and returns. In the stateless era it always
+    /// gets this first: whatever it returns is then replaced by the question.
     Declined,
-    /// There is nobody who could be asked.
+    /// There is no user who could be asked.
     Unsupported,
 }
 
@@ -44,7 +44,7 @@ impl Confirmation {
     }
 }
 
-/// A question as a form with one box to tick.
+/// Makes a form with one checkbox from a question.
 pub(crate) fn form(question: &str) -> Option<ElicitRequest> {
     let schema = ElicitationSchema::builder().required_bool(CONFIRM).build();
     Some(ElicitRequest::new(
@@ -56,14 +56,14 @@ pub(crate) fn form(question: &str) -> Option<ElicitRequest> {
     ))
 }
 
-/// What a client of the stateless era sends along when it calls again.
+/// The reply that a client of the stateless era sends along when it calls again.
 #[derive(Default)]
 pub(crate) struct ElicitationReply {
     pub(crate) state: Option<String>,
     pub(crate) responses: Option<InputResponses>,
 }
 
-/// The key that notes are sealed with, made when first needed. It dies with the process, and so do open questions.
+/// The key that request states are sealed with, made on first use. It dies with the process, and so do open questions.
 #[derive(Default)]
 pub(crate) struct RequestStateSeal(OnceLock<Option<RequestStateCodec>>);
 
@@ -77,10 +77,10 @@ impl RequestStateSeal {
     }
 }
 
-/// The questions of one call of the stateless era, over all its rounds.
+/// The questions of one call of the stateless era, across all its rounds.
 pub(crate) struct ElicitationRounds {
     codec: RequestStateCodec,
-    /// What notes are bound to: the tool and its arguments.
+    /// The tool and its arguments, which the request state is bound to.
     call: Vec<u8>,
     accepted: Vec<String>,
     declined: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) struct ElicitationRounds {
 }
 
 impl ElicitationRounds {
-    /// The rounds so far of a call of `tool` with `arguments`. Without a source of randomness there are none.
+    /// Returns the rounds so far of a call of `tool` with `arguments`; `None` if the system has no random bytes.
     pub(crate) fn new(
         seal: &RequestStateSeal,
         tool: &str,
@@ -128,7 +128,8 @@ impl ElicitationRounds {
         Ok(())
     }
 
-    /// What the person has said to `question`. When nothing yet, it is to be asked, unless another is.
+    /// Returns the user's answer to `question`. If there is none yet, the question is asked at the end of the call,
+    /// unless another one is already due.
     pub(crate) fn ask(&mut self, question: String) -> Confirmation {
         if self.accepted.contains(&question) {
             return Confirmation::Accepted;
@@ -139,7 +140,7 @@ impl ElicitationRounds {
         Confirmation::Declined
     }
 
-    /// The question that is to be asked, with its note.
+    /// Returns the question that has to be asked, with its request state.
     pub(crate) fn question(&mut self) -> Option<InputRequiredResult> {
         let question = self.open.take()?;
         let request = InputRequest::Elicitation(form(&question)?);
@@ -151,11 +152,11 @@ impl ElicitationRounds {
     }
 }
 
-/// Bytes that differ for calls that differ in more than the order of fields.
+/// Returns bytes that differ for calls that differ in more than the order of fields.
 fn identity_of(tool: &str, arguments: &JsonObject) -> Vec<u8> {
     let mut arguments = Value::Object(arguments.clone());
     arguments.sort_all_objects();
-    // A tool's name has no quotation mark, so no name can look like another one with arguments.
+    // A tool's name contains no quotation mark, so no name can look like another one with arguments.
     format!("{tool}\"{arguments}").into_bytes()
 }
 

@@ -1,4 +1,4 @@
-//! What a transport knows about a request beyond its message, handed to the pipeline as one value.
+//! Facts that a transport knows about a request beyond its message, passed to the pipeline as one value.
 //!
 //! HTTP puts the value into the extensions of the request, where rmcp carries it along. Stdio has nothing to add.
 
@@ -17,41 +17,41 @@ use crate::{
     call::{policy::CallerRole, shares::CallerSlot, structured::StructuredSlot},
 };
 
-/// What a transport knows about a request.
+/// The facts that a transport knows about a request.
 #[derive(Clone, Default)]
 pub(crate) struct RequestFacts {
-    /// Who sent it and for how long they may listen, where callers sign in.
+    /// The sender and how long they may listen, if callers sign in.
     pub(crate) leave: Option<Arc<ListenPermit>>,
-    /// State of the session that it belongs to.
+    /// State of the session that the request belongs to.
     pub(crate) connection: Option<Arc<Connection>>,
-    /// Where the transport wants the text of the answer, to put it in place itself.
+    /// Receives the text of the answer, if the transport inserts it itself.
     pub(crate) structured: Option<StructuredSlot>,
-    /// Where the transport wants to learn that there was no room for the call.
+    /// Set if there was no room for the call, if the transport needs to know.
     pub(crate) overload: Option<OverloadFlag>,
     /// The share of memory that a large message occupies.
     pub(crate) memory: Option<MessageShare>,
 }
 
 impl RequestFacts {
-    /// The facts that came with a request; none on a transport that has none.
+    /// Returns the facts that came with a request; empty on a transport that has none.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let parts = extensions.get::<Parts>();
         let facts = parts.and_then(|parts| parts.extensions.get::<Self>());
         facts.cloned().unwrap_or_default()
     }
 
-    /// Who sent the request, where callers sign in.
+    /// Returns the sender of the request, if callers sign in.
     pub(crate) fn identity(&self) -> Option<&Arc<Identity>> {
         self.leave.as_ref().map(|leave| leave.identity())
     }
 
-    /// What the sender of the request may see.
+    /// Returns the role of the sender.
     pub(crate) fn standing(&self) -> CallerRole {
         self.identity().map(|identity| identity.role)
     }
 }
 
-/// Says that the server has too much to do, so that the status of the answer can say it too.
+/// Flag for an overloaded server, so that the status of the answer can reflect it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverloadFlag(Arc<AtomicBool>);
 
@@ -74,7 +74,7 @@ impl MessageShare {
         Self(Arc::new(Mutex::new(Some(share))))
     }
 
-    /// Gives the share back before the call ends, when nothing large is left of its message.
+    /// Releases the share before the call ends, when nothing large is left of its message.
     pub(crate) fn release(&self) {
         drop(self.0.lock().take());
     }

@@ -1,7 +1,7 @@
-//! Places that callers share: a number in all and a number for each, and those who wait are let in by turns.
+//! Slots that callers share: a limit in all and a limit for each caller, with waiting callers admitted in turn.
 //!
-//! One caller with many calls has one turn like another with few, so a queue is only ever as long for somebody as there
-//! are callers in it.
+//! A caller with many calls has one turn like another with few, so a queue is only as long for a caller as there are
+//! callers in it.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -11,29 +11,29 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// What a caller is known by. Where nobody signs in, all callers are the same one, and it has every place.
+/// Identifies a caller. If callers do not sign in, all of them are the same one, and it may take every slot.
 type CallerKey = Option<String>;
 
-/// How many places there are.
+/// Limits on the number of slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallerSlotBounds {
-    /// Places in all.
+    /// Slots in all.
     pub(crate) max: usize,
-    /// Places of one caller who signed in.
+    /// Slots of one signed-in caller.
     pub(crate) per_caller: usize,
-    /// Those who may wait for a place, in all.
+    /// Calls that may wait for a slot, in all.
     pub(crate) waiting: usize,
-    /// Those of one caller who signed in.
+    /// Waiting calls of one signed-in caller.
     pub(crate) waiting_per_caller: usize,
 }
 
-/// Places that callers share.
+/// Slots that callers share.
 pub(crate) struct CallerSlots {
     bounds: CallerSlotBounds,
     state: Mutex<CallerSlotState>,
 }
 
-/// There is no place, and no room to wait for one.
+/// There is no slot, and no room to wait for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoFreeSlot;
 
@@ -41,9 +41,9 @@ pub(crate) struct NoFreeSlot;
 struct CallerSlotState {
     taken: usize,
     waiting: usize,
-    /// Those who have a place or wait for one, and nobody else.
+    /// Callers that have a slot or wait for one, and no others.
     callers: HashMap<CallerKey, CallerQueue>,
-    /// Callers who wait and may have one more place, in the order of their turns. Each is here once.
+    /// Callers that wait and may have one more slot, in the order of their turns. Each appears once.
     turns: VecDeque<CallerKey>,
     tickets: u64,
 }
@@ -51,12 +51,12 @@ struct CallerSlotState {
 #[derive(Default)]
 struct CallerQueue {
     taken: usize,
-    /// Who waits, in the order in which they came.
+    /// Waiting calls, in the order in which they came.
     queue: BTreeMap<u64, oneshot::Sender<CallerSlot>>,
     has_turn: bool,
 }
 
-/// A place that is taken, given back when dropped.
+/// A slot that is taken, released when dropped.
 pub(crate) struct CallerSlot {
     shares: Arc<CallerSlots>,
     caller: CallerKey,
@@ -77,7 +77,7 @@ impl Drop for CallerSlot {
     }
 }
 
-/// Somebody who waits; leaves the queue when dropped.
+/// A waiting call; leaves the queue when dropped.
 struct SlotWaiter {
     shares: Arc<CallerSlots>,
     caller: CallerKey,
@@ -104,14 +104,14 @@ impl CallerSlots {
         }
     }
 
-    /// A place for `caller`, now or when it is its turn.
+    /// Takes a slot for `caller`, now or when it is its turn.
     pub(crate) async fn take(
         self: &Arc<Self>,
         caller: CallerKey,
     ) -> Result<CallerSlot, NoFreeSlot> {
         let mut waiter = {
             let mut state = self.state.lock();
-            // Anyone who waits has been let in as far as possible, so nobody is overtaken.
+            // Everyone who waits has been admitted as far as possible, so no one is overtaken.
             let own = state.callers.get(&caller).map_or(0, |own| own.taken);
             if state.taken < self.bounds.max && own < self.most(&caller) {
                 return Ok(self.share(&mut state, caller));
@@ -121,7 +121,7 @@ impl CallerSlots {
         (&mut waiter.place).await.map_err(|_| NoFreeSlot)
     }
 
-    /// Whether only one place is taken.
+    /// Returns whether exactly one slot is taken.
     pub(crate) fn is_one_taken(&self) -> bool {
         self.state.lock().taken == 1
     }
@@ -154,7 +154,7 @@ impl CallerSlots {
         })
     }
 
-    /// Puts `caller` at the end of the turns if it waits and may have one more place.
+    /// Puts `caller` at the end of the turns if it waits and may have one more slot.
     fn give_turn(&self, state: &mut CallerSlotState, caller: &CallerKey) {
         let most = self.most(caller);
         if let Some(standing) = state.callers.get_mut(caller)
@@ -167,8 +167,8 @@ impl CallerSlots {
         }
     }
 
-    /// Lets those in whose turn it is, as long as there are places. Gives back what nobody took, which must not be dropped
-    /// before the state is free.
+    /// Admits callers in turn as long as there are slots. Returns the slots that were not accepted, which must not be
+    /// dropped before the state is unlocked.
     fn let_in(self: &Arc<Self>, state: &mut CallerSlotState) -> Vec<CallerSlot> {
         let mut unwanted = Vec::new();
         while state.taken < self.bounds.max {
@@ -207,7 +207,7 @@ impl CallerSlots {
 }
 
 impl CallerSlotState {
-    /// Keeps nothing of a caller that neither has a place nor waits for one.
+    /// Forgets a caller that neither has a slot nor waits for one.
     fn forget(&mut self, caller: &CallerKey) {
         let Some(standing) = self.callers.get_mut(caller) else {
             return;
@@ -240,7 +240,7 @@ mod tests {
         Some(name.to_owned())
     }
 
-    /// A place that must be there at once.
+    /// Takes a slot that must be available at once.
     fn now(shares: &Arc<CallerSlots>, name: &str) -> Option<CallerSlot> {
         shares.take(caller(name)).now_or_never()?.ok()
     }
@@ -340,7 +340,7 @@ mod tests {
         let mut ada = Box::pin(shares.take(caller("ada")));
         assert!(ada.as_mut().now_or_never().is_none());
         drop(held);
-        // It has its place by now, and has not looked.
+        // It has its slot by now, but has not looked.
         drop(ada);
         assert!(now(&shares, "bob").is_some());
     }

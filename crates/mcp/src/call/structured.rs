@@ -1,7 +1,7 @@
-//! Structured content of a tool's answer, which is the JSON of its text over again.
+//! Structured content of a tool's answer, which repeats the JSON of its text.
 //!
-//! rmcp wants it as a tree of values. Building, writing and dropping that tree takes a quarter of a call, so a transport
-//! that has the bytes of an answer in its hands leaves a mark in its place and puts the text there.
+//! rmcp wants it as a tree of values. Building, writing and dropping that tree takes a quarter of a call, so a
+//! transport that has access to the bytes of an answer puts a placeholder there and replaces it with the text.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use parking_lot::Mutex;
 use rmcp::model::{CallToolResult, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use serde_json::Value;
 
-/// Who puts structured content into an answer.
+/// The way structured content is inserted into an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum StructuredPlacement {
-    /// The server, as a tree.
+    /// By the server, as a tree.
     Tree,
-    /// The transport, as text; see [`put_text_in_place`].
+    /// By the transport, as text; see [`put_text_in_place`].
     Text,
-    /// The transport, as text that is handed over beside the answer; see [`put_in_place`].
+    /// By the transport, as text that is passed separately from the answer; see [`put_in_place`].
     Slot(StructuredSlot),
 }
 
-/// The text of an answer on its way to whoever has the bytes of the answer.
+/// The text of an answer, on its way to the code that has the bytes of the answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StructuredSlot(Arc<Mutex<Option<String>>>);
 
@@ -29,17 +29,17 @@ impl StructuredSlot {
         *self.0.lock() = Some(text.to_owned());
     }
 
-    /// The text, if one was handed over.
+    /// Takes the text, if there is one.
     pub(crate) fn take(&self) -> Option<String> {
         self.0.lock().take()
     }
 }
 
-/// What the mark looks like on the wire. A quotation mark inside a string is escaped, so nothing else can look like it.
+/// The placeholder on the wire. A quotation mark inside a string is escaped, so nothing else can look like it.
 const MARK: &[u8] = b"\"structuredContent\":null";
 
 impl StructuredPlacement {
-    /// The structured content that a result with this text leaves the server with.
+    /// Returns the structured content of a result with this text as it leaves the server.
     pub(crate) fn content(&self, text: &str) -> Option<Value> {
         match self {
             Self::Tree => serde_json::from_str(text).ok(),
@@ -51,7 +51,7 @@ impl StructuredPlacement {
         }
     }
 
-    /// The same for an answer that may come after other messages, whose bytes nobody has at once.
+    /// Returns the variant for an answer that may follow other messages, whose bytes are never available as a whole.
     pub(crate) fn for_streams(self) -> Self {
         match self {
             Self::Slot(_) => Self::Tree,
@@ -60,14 +60,14 @@ impl StructuredPlacement {
     }
 }
 
-/// Replaces the mark in `line`, the bytes of `message`.
+/// Replaces the placeholder in `line`, the bytes of `message`.
 pub(crate) fn put_text_in_place(line: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
     if let Some(text) = marked_text(message) {
         put_in_place(line, text);
     }
 }
 
-/// Replaces the mark in the bytes of an answer by `text`.
+/// Replaces the placeholder in the bytes of an answer by `text`.
 pub(crate) fn put_in_place(line: &mut Vec<u8>, text: &str) {
     if let Some(mark) = memchr::memmem::rfind(line, MARK) {
         let end = mark + MARK.len();

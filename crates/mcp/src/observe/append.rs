@@ -1,4 +1,4 @@
-//! Files that are only appended to: a record of what happened, begun anew when it gets long.
+//! Append-only files that are rotated when they get long.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,10 +18,10 @@ pub(crate) struct AppendFile {
 }
 
 impl AppendFile {
-    /// Opens the file at `path`. A new one can be read by its owner alone.
+    /// Opens the file at `path`. A new file is readable by its owner alone.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         match std::fs::metadata(path) {
-            // A pipe would keep the open waiting.
+            // Opening a pipe would block.
             Ok(found) if !found.is_file() => return Err(io::ErrorKind::InvalidInput.into()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -34,12 +34,12 @@ impl AppendFile {
         Ok(Self { file })
     }
 
-    /// How long it is now.
+    /// Returns its current length in bytes.
     pub(crate) fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Whether it is what `path` names now: somebody may have renamed it, or removed it.
+    /// Returns whether `path` still names this file: it may have been renamed or removed.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         match (self.file.metadata(), std::fs::metadata(path)) {
             (Ok(own), Ok(found)) => are_the_same(&own, &found),
@@ -47,7 +47,7 @@ impl AppendFile {
         }
     }
 
-    /// Appends `bytes`. Gives how many of them were written before something went wrong, and what that was.
+    /// Appends `bytes`. An error comes with the number of bytes that were written before it.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
         let mut written = 0;
         while written < bytes.len() {
@@ -61,14 +61,14 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Puts what was appended on the disk.
+    /// Flushes what was appended to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Puts it aside: it becomes `path.1`, what was that becomes `path.2`, and so on; `keep` of them are kept. Another
-    /// process that appends to it as well does this too, and it must happen once; where that one is at it, or was before,
-    /// nothing is done.
+    /// Rotates the file: it becomes `path.1`, the old `path.1` becomes `path.2`, and so on; `keep` of them are kept.
+    /// Another process that appends to the same file rotates it too, and that must happen once: if the other process is
+    /// at it, or was first, this does nothing.
     pub(crate) fn put_aside(self, path: &Path, keep: usize) -> io::Result<()> {
         match self.file.try_lock() {
             Ok(()) => {}
@@ -91,7 +91,7 @@ impl AppendFile {
     }
 }
 
-/// Where the file is that was put aside `number` times.
+/// Returns the path of the file that was rotated `number` times.
 fn aside(path: &Path, number: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
@@ -104,7 +104,7 @@ fn are_the_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// A file that is open cannot be renamed here.
+/// An open file cannot be renamed on this platform.
 #[cfg(not(unix))]
 fn are_the_same(one: &Metadata, other: &Metadata) -> bool {
     one.is_file() && other.is_file()

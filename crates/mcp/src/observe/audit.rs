@@ -1,7 +1,7 @@
-//! The audit record: one JSON line per call, appended to a file that is begun anew when it gets long.
+//! The audit log: one JSON line per call, appended to a file that is rotated when it gets long.
 //!
-//! A thread of its own writes, so that a slow disk does not hold up calls until the queue to it is full; then they wait,
-//! because no line is left out. Callers are in it as keyed hashes, which tell them apart and nobody else anything.
+//! A dedicated thread writes, so that a slow disk does not hold up calls until the queue to it is full; then calls
+//! wait, because no line is left out. Callers appear as keyed hashes, which tell callers apart and reveal nothing else.
 
 #[cfg(test)]
 mod tests;
@@ -23,15 +23,15 @@ use serde::Serialize;
 
 use crate::{CallRecord, access::Secret, observe::append::AppendFile};
 
-/// Calls that may wait to be written.
+/// Number of calls that may wait to be written. It absorbs short stalls of the disk; when it is full, calls wait.
 const QUEUE: usize = 4096;
-/// What is written at once, in bytes, if that much waits.
+/// Number of bytes that are written at once, if that much is waiting.
 const BATCH_BYTES: usize = 64 << 10;
-/// Bytes of a hash that are shown, as two digits each.
+/// Number of bytes of a hash that are shown, as two digits each.
 const HASH_BYTES: usize = 8;
 const KEY_BYTES: usize = 32;
 
-/// Where calls are recorded.
+/// The audit log.
 pub struct AuditLog {
     /// `None` only while it is being dropped.
     queue: Option<SyncSender<Message>>,
@@ -128,7 +128,7 @@ impl AuditLog {
         })
     }
 
-    /// Records one call. Waits while too many others wait to be written.
+    /// Records one call. Blocks while too many others wait to be written.
     pub fn record(&self, call: &CallRecord<'_>) {
         let (tool, outcome) = call.truth;
         let ended = Box::new(AuditedCall {
@@ -145,20 +145,20 @@ impl AuditLog {
         }
     }
 
-    /// Waits until everything is written that was recorded before.
+    /// Waits until everything that was recorded before is written.
     pub(super) fn flush(&self) {
         let (done, written) = sync_channel(1);
         if !self.send(Message::Flush(done)) || written.recv().is_err() {
-            tracing::error!("the record of calls has ended early");
+            tracing::error!("the audit log has stopped early");
         }
     }
 
-    /// Counts the calls that could not be written.
+    /// Returns the counter of calls that could not be written.
     pub(super) fn lost(&self) -> Counter {
         self.lost.clone()
     }
 
-    /// Whether there is still somebody to write it.
+    /// Sends `message` to the writer, and returns whether there still is one.
     fn send(&self, message: Message) -> bool {
         let queue = self.queue.as_ref();
         queue.is_some_and(|queue| queue.send(message).is_ok())
@@ -166,26 +166,26 @@ impl AuditLog {
 }
 
 impl Drop for AuditLog {
-    /// Writes what still waits.
+    /// Writes what is still waiting.
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(Err(_)) = self.writer.take().map(JoinHandle::join) {
-            tracing::error!("the end of the record of calls is missing");
+            tracing::error!("the end of the audit log is missing");
         }
     }
 }
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {
-    getrandom::fill(bytes).map_err(|_| io::Error::other("no random numbers"))
+    getrandom::fill(bytes).map_err(|_| io::Error::other("no random bytes"))
 }
 
-/// Makes lines of calls.
+/// Turns calls into lines.
 struct Writer {
     record: AuditFile,
     key: hmac::Key,
-    /// Tells the ids of this process from those of others.
+    /// Distinguishes the ids of this process from those of others.
     process: u32,
-    /// Lines that will be written together.
+    /// Lines that are written together.
     lines: Vec<u8>,
 }
 
@@ -207,15 +207,14 @@ impl Writer {
             self.write();
             for done in flushed {
                 if done.send(()).is_err() {
-                    tracing::debug!("nobody waits for the record of calls any more");
+                    tracing::debug!("the flush of the audit log is no longer awaited");
                 }
             }
         }
         self.record.close();
     }
 
-    /// Adds the line of `call` to those that will be written together. One that would make the file too long begins the
-    /// next.
+    /// Adds the line of `call` to the batch. A line that would make the file too long starts the next file.
     fn add(&mut self, call: &AuditedCall) {
         let line = AuditLine {
             time: format!("{:.3}", call.time),
@@ -249,28 +248,28 @@ impl Writer {
     }
 }
 
-/// The file, and what became of it.
+/// The file and its state.
 struct AuditFile {
     path: PathBuf,
-    /// `None` after something went wrong with it.
+    /// `None` after an error.
     file: Option<AppendFile>,
     max_bytes: u64,
     keep: usize,
-    /// Whether the file ends within a line.
+    /// Whether the file ends in the middle of a line.
     is_torn: bool,
-    /// What went wrong, while it does.
+    /// The error, while writing fails.
     failure: Option<io::ErrorKind>,
-    /// Why the file could not be put aside, while it cannot.
+    /// The error, while the file cannot be rotated.
     stuck: Option<io::ErrorKind>,
     lost: Counter,
 }
 
 impl AuditFile {
-    /// Whether a line can be added before the file has to be begun anew, when `pending` bytes are still to be written. Any
-    /// line fits into an empty file.
+    /// Returns whether a line can be added before the file has to be rotated, with `pending` bytes still to be written.
+    /// Any line fits into an empty file.
     fn has_room(&self, pending: usize, line: usize) -> bool {
         let length = self.file.as_ref().map(AppendFile::length);
-        // One that is not open will be opened as a new one.
+        // A file that is not open will be opened as a new one.
         let length = length.and_then(Result::ok).unwrap_or_default();
         let before = length + pending as u64;
         before == 0 || before + line as u64 <= self.max_bytes
@@ -280,14 +279,14 @@ impl AuditFile {
         let Some(file) = self.file.take() else {
             return;
         };
-        // Where that fails, it is opened again and grows, which is better than a gap.
+        // If that fails, the file is opened again and grows, which is better than a gap.
         let failure = file.put_aside(&self.path, self.keep).err();
         let failure = failure.map(|error| error.kind());
         if self.stuck == failure {
             return;
         }
         if let Some(kind) = failure {
-            tracing::error!(?kind, "the record of calls cannot be begun anew");
+            tracing::error!(?kind, "cannot rotate the audit log");
         }
         self.stuck = failure;
     }
@@ -302,14 +301,14 @@ impl AuditFile {
             Ok(()) => {
                 if self.failure.take().is_some() {
                     let lost = self.lost.get();
-                    tracing::warn!(lost, "calls are recorded again");
+                    tracing::warn!(lost, "the audit log can be written again");
                 }
             }
             Err((written, error)) => self.fail(lines, written, error.kind()),
         }
     }
 
-    /// The file as `path` names it now, at the end of a line.
+    /// Returns the file that `path` names now, at the start of a line.
     fn current(&mut self) -> io::Result<&mut AppendFile> {
         if self
             .file
@@ -337,13 +336,13 @@ impl AuditFile {
         let missing = missing.iter().filter(|&&byte| byte == b'\n').count();
         self.lost.inc_by(missing as u64);
         if self.failure.replace(kind) != Some(kind) {
-            tracing::error!(?kind, "calls cannot be recorded");
+            tracing::error!(?kind, "cannot write the audit log");
         }
     }
 
     fn close(self) {
         if let Some(Err(error)) = self.file.as_ref().map(AppendFile::sync) {
-            tracing::error!(kind = ?error.kind(), "the record of calls may not be on the disk");
+            tracing::error!(kind = ?error.kind(), "cannot flush the audit log to the disk");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Figures for Prometheus. No label comes from what a caller wrote.
+//! Metrics for Prometheus. No label comes from what a caller wrote.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -16,19 +16,19 @@ use tokio_util::sync::CancellationToken;
 use crate::CallRecord;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Upper ends of the buckets that calls are counted in by the time they took, in seconds.
+/// Upper bounds of the histogram buckets for the duration of calls, in seconds.
 const BUCKETS: [f64; 16] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     10.0, 30.0,
 ];
-/// More names than all tables have together. Names come from tables, so this is never reached; if a mistake let a name
-/// from elsewhere through, it could not fill the memory.
+/// Largest number of tool names, more than all tables have together. Names come from tables, so this is never reached;
+/// if a mistake let another name through, it could not fill the memory.
 const MAX_TOOLS: usize = 256;
 const LONGEST_NAME: usize = 64;
-/// What counts as the tool when there is no room for its name.
+/// The label of a tool whose name has no room.
 const OTHER: &str = "other";
 
-/// The figures of this process.
+/// The metrics of this process.
 pub struct Metrics {
     registry: Mutex<Registry>,
     calls: Family<CallLabels, Counter>,
@@ -62,7 +62,7 @@ struct ClassLabel {
 }
 
 impl Metrics {
-    /// Metrics of a server that has not been called yet.
+    /// Makes the metrics of a server that has not been called yet.
     #[must_use]
     pub fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("sectile");
@@ -72,25 +72,20 @@ impl Metrics {
         let refusals = Family::default();
         let upstream = Family::default();
         registry.register("calls", "Calls that have ended", calls.clone());
-        registry.register_with_unit(
-            "call",
-            "How long calls took",
-            Unit::Seconds,
-            seconds.clone(),
-        );
-        registry.register("calls_in_flight", "Calls that run now", in_flight.clone());
+        registry.register_with_unit("call", "Duration of calls", Unit::Seconds, seconds.clone());
+        registry.register("calls_in_flight", "Calls in flight", in_flight.clone());
         registry.register(
             "refusals",
-            "Requests that were turned away before they became calls",
+            "Requests refused before they became calls",
             refusals.clone(),
         );
         registry.register(
             "upstream",
-            "Answers of the upstream note store",
+            "Answers from the upstream note store",
             upstream.clone(),
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The program", build);
+        registry.register("build", "Version of the program", build);
         Arc::new(Self {
             registry: Mutex::new(registry),
             calls,
@@ -102,10 +97,10 @@ impl Metrics {
         })
     }
 
-    /// Shows `lost`, the calls that could not be recorded.
+    /// Exposes `lost`, the number of calls that could not be recorded.
     pub(super) fn show_lost_records(&self, lost: Counter) {
         let mut registry = self.registry.lock();
-        let help = "Calls that could not be written to the audit record";
+        let help = "Calls that could not be written to the audit log";
         registry.register("audit_lost", help, lost);
     }
 
@@ -143,18 +138,18 @@ impl Metrics {
             () = shutdown.cancelled() => Ok(()),
         };
         if let Err(error) = served {
-            tracing::error!(kind = ?error.kind(), "figures are not served any more");
+            tracing::error!(kind = ?error.kind(), "metrics are no longer served");
         }
     }
 
-    /// The figures as text.
+    /// Returns the metrics as text.
     fn text(&self) -> Result<String, fmt::Error> {
         let mut figures = String::new();
         let registry = self.registry.lock();
         text::encode(&mut figures, &registry).map(|()| figures)
     }
 
-    /// The label of a tool, one text for all its calls.
+    /// Returns the label of a tool, shared by all its calls.
     fn tool(&self, name: &str) -> Arc<str> {
         let known = self.tools.read();
         if let Some(label) = known.get(name) {
@@ -174,7 +169,7 @@ impl Metrics {
     }
 }
 
-/// Whether `name` has the form that names in our tables have.
+/// Returns whether `name` has the form of the names in our tables.
 fn looks_like_a_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(fits)

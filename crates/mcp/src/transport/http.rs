@@ -1,7 +1,7 @@
 //! MCP over Streamable HTTP: one endpoint per world.
 //!
-//! Before rmcp sees a request, it is authenticated (`http/authenticate.rs`) and admitted (`http/admit.rs`). Where a world
-//! needs no sessions, both eras are answered statelessly, with plain JSON where one message is the whole answer; where it
+//! Before rmcp sees a request, it is authenticated (`http/authenticate.rs`) and admitted (`http/admit.rs`). If a world
+//! needs no sessions, both eras are answered statelessly, with plain JSON when one message is the whole answer; if it
 //! does, the handshake eras have them (`http/sessions.rs`) and are answered with event streams.
 
 mod admit;
@@ -45,7 +45,7 @@ use crate::{
     transport::server::McpServer,
 };
 
-/// How long open requests may take to finish after a stop was asked for.
+/// How long open requests may take to finish after the server is told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Large messages that are read, decoded or worked on at the same time, by all worlds together. A message takes several
@@ -57,36 +57,37 @@ const LARGE_MESSAGES: CallerSlotBounds = CallerSlotBounds {
     waiting_per_caller: 64,
 };
 
-/// How requests are taken.
+/// Settings of the HTTP transport.
 #[derive(Clone)]
 pub struct HttpSettings {
-    /// How connections are taken.
+    /// Settings of the listener.
     pub listener: ListenerSettings,
-    /// Who is let in.
+    /// The authentication step.
     pub authentication: Arc<AuthenticationStep>,
-    /// Hosts and origins that may talk to this server.
+    /// Hosts and origins that may use this server.
     pub origins: Origins,
-    /// Longest body of a request.
+    /// Longest body of a request, in bytes.
     pub max_body_bytes: usize,
     /// How long the body of a request may take to arrive.
     pub body_timeout: Duration,
-    /// Sessions, where a world has them.
+    /// Limits on sessions, if a world has them.
     pub sessions: SessionBounds,
-    /// How long requests are still taken after a stop was asked for, while `/readyz` says so.
+    /// How long requests are still accepted after the server is told to stop, while `/readyz` reports that it is
+    /// stopping.
     pub stop_notice: Duration,
 }
 
-/// Where a single world is served as well.
+/// The additional path of a single world.
 const SINGLE: &str = "/mcp";
 
-/// Where a world is served.
+/// Returns the path of a world.
 #[must_use]
 pub fn endpoint(world: &str) -> String {
     format!("/{world}/mcp")
 }
 
-/// Where a surface among `all` is served that people are told of: `/mcp` for the only one that stands for itself, so that what
-/// stands beside it moves nothing.
+/// Returns the path of a surface among `all` that users are shown: `/mcp` for the only one that is not an extra, so
+/// that adding an extra changes no address.
 #[must_use]
 pub fn address(surface: &Surface, all: &[Arc<Surface>]) -> String {
     match is_single(surface, all.iter().map(Arc::as_ref)) {
@@ -95,7 +96,7 @@ pub fn address(surface: &Surface, all: &[Arc<Surface>]) -> String {
     }
 }
 
-/// Whether a surface is the only one of `all`, or the only one of them that does not stand beside others.
+/// Returns whether a surface is the only one of `all`, or the only one of them that is not an extra.
 fn is_single<'a>(surface: &Surface, all: impl ExactSizeIterator<Item = &'a Surface>) -> bool {
     if all.len() == 1 {
         return true;
@@ -103,11 +104,11 @@ fn is_single<'a>(surface: &Surface, all: impl ExactSizeIterator<Item = &'a Surfa
     !surface.is_beside_others && all.filter(|one| !one.is_beside_others).count() == 1
 }
 
-/// Serves every surface at its [`endpoint`], and a single one also at `/mcp`, until `shutdown` fires and the notice that the
-/// settings want is over.
+/// Serves every surface at its [`endpoint`], and a single one also at `/mcp`, until `shutdown` fires and the stop
+/// notice of the settings is over.
 ///
 /// # Errors
-/// When the listener breaks.
+/// Returns an error if the listener breaks.
 pub async fn serve(
     listener: TcpListener,
     surfaces: Vec<Arc<Surface>>,
@@ -130,7 +131,7 @@ pub async fn serve(
     result
 }
 
-/// A token that fires so long after `shutdown`.
+/// Returns a token that fires `notice` after `shutdown`.
 fn after(shutdown: &CancellationToken, notice: Duration) -> CancellationToken {
     if notice.is_zero() {
         return shutdown.clone();
@@ -228,9 +229,9 @@ impl ServedSurface {
         }
     }
 
-    /// rmcp's service, configured the way its defaults are not: sessions only where the world wants them, JSON answers
-    /// elsewhere. It keeps a stop signal of its own, so that a call under way when the process is asked to stop still
-    /// gets its answer.
+    /// Returns rmcp's service with non-default settings: sessions only if the world wants them, JSON answers otherwise.
+    /// It has a stop signal of its own, so that a call in flight when the process is asked to stop still gets its
+    /// answer.
     fn service(&self) -> StreamableHttpService<McpServer, Sessions> {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(self.surface.sessions)

@@ -1,8 +1,8 @@
 //! Requests that have no answer yet, by id.
 //!
-//! A client may use the id of a cancelled request again at once, while rmcp still works on the old one and would take
-//! its late answer for the new one's. So rmcp knows every request by a number of ours, which is never used again, and
-//! nothing has to be kept of a request that was cancelled.
+//! A client may reuse the id of a cancelled request at once, while rmcp still works on the old one and would take its
+//! late answer for that of the new one. So rmcp knows every request by a number of ours, which is never reused, and
+//! nothing has to be kept about a request that was cancelled.
 
 use std::collections::HashMap;
 
@@ -18,15 +18,15 @@ pub(crate) struct InFlightRequests {
 
 #[derive(Default)]
 struct InFlightState {
-    /// The client's ids, with the numbers that rmcp knows the requests by.
+    /// The client's ids, with rmcp's numbers of the requests.
     running: HashMap<RequestId, i64>,
-    /// The way back.
+    /// The reverse mapping.
     given: HashMap<i64, RequestId>,
     last: i64,
 }
 
 impl InFlightRequests {
-    /// Notes a new request and gives the id that rmcp shall know it by, or `None` when the client's is in use.
+    /// Adds a new request and returns its id for rmcp, or `None` if the client's id is in use.
     pub(crate) fn start(&self, id: &RequestId) -> Option<RequestId> {
         let mut state = self.state.lock();
         if state.running.contains_key(id) {
@@ -39,12 +39,12 @@ impl InFlightRequests {
         Some(RequestId::Number(number))
     }
 
-    /// Whether no request waits for its answer.
+    /// Returns whether no request waits for its answer.
     pub(crate) fn is_empty(&self) -> bool {
         self.state.lock().running.is_empty()
     }
 
-    /// Notes that nobody waits for the answer any more, and gives the id that rmcp knows the request by.
+    /// Records that the answer is no longer wanted, and returns rmcp's id of the request.
     pub(crate) fn cancel(&self, id: &RequestId) -> Option<RequestId> {
         let mut state = self.state.lock();
         let number = state.running.remove(id)?;
@@ -53,7 +53,7 @@ impl InFlightRequests {
         Some(RequestId::Number(number))
     }
 
-    /// Notes that a request has its answer, and gives the client's id for it unless nobody waits.
+    /// Records that a request has its answer, and returns the client's id for it unless it was cancelled.
     pub(crate) fn finish(&self, known_by: &RequestId) -> Option<RequestId> {
         let mut state = self.state.lock();
         let id = state.given.remove(&number(known_by)?)?;
@@ -62,12 +62,12 @@ impl InFlightRequests {
         Some(id)
     }
 
-    /// The client's id of a request that has no answer yet.
+    /// Returns the client's id of a request that has no answer yet.
     pub(crate) fn given(&self, known_by: &RequestId) -> Option<RequestId> {
         self.state.lock().given.get(&number(known_by)?).cloned()
     }
 
-    /// Gives back the memory that a busier time has left.
+    /// Releases memory left over from a busier time.
     pub(crate) fn shrink(&self) {
         let mut state = self.state.lock();
         state.running.shrink_to_fit();
@@ -86,7 +86,7 @@ impl InFlightRequests {
     }
 }
 
-/// The number that rmcp knows a request by.
+/// Returns the number in rmcp's id of a request.
 fn number(known_by: &RequestId) -> Option<i64> {
     match known_by {
         RequestId::Number(number) => Some(*number),
@@ -132,12 +132,12 @@ mod tests {
             } else {
                 assert!(in_flight.finish(&known_by).is_some());
             }
-            // What a cancelled request still answers makes no difference.
+            // The late answer of a cancelled request makes no difference.
             in_flight.finish(&known_by);
         }
         let state = in_flight.state.lock();
         assert!(state.running.is_empty() && state.given.is_empty());
-        // No more room is held than the few that ran at a time took.
+        // No more capacity is held than the few concurrent requests took.
         assert!(state.running.capacity() < 16 && state.given.capacity() < 16);
     }
 }

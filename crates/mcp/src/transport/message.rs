@@ -1,6 +1,6 @@
-//! One JSON-RPC message from a client: decoded, or turned down with an answer the client can read.
+//! One JSON-RPC message from a client: decoded, or rejected with an answer the client can read.
 //!
-//! Both transports use this before rmcp sees anything: left to itself, rmcp drops what it cannot decode.
+//! Both transports use this before rmcp sees anything: on its own, rmcp drops what it cannot decode.
 
 mod bounds;
 
@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use self::bounds::{MessageExtent, extent, is_short, keep_essentials, shortened};
 
-/// Why a message goes no further.
+/// The reason a message is rejected.
 #[derive(Debug)]
 pub(crate) enum Rejection {
-    /// The client must hear of it.
+    /// The client must be told.
     Answer(Box<JsonRpcError>),
-    /// A notification that says nothing we know; JSON-RPC wants no answer to those.
+    /// An unknown notification; JSON-RPC allows no answer to those.
     Silence,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Rejection {
 #[derive(Debug)]
 pub(crate) struct DecodedMessage {
     pub(crate) message: ClientJsonRpcMessage,
-    /// Whether the message says something that the bytes do not.
+    /// Whether the message differs from its bytes.
     pub(crate) mended: bool,
 }
 
@@ -51,7 +51,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedMessage, Rejection> {
     Ok(DecodedMessage { message, mended })
 }
 
-/// Refuses ids that are too long to be kept while a request runs. What is refused for its id is answered without one.
+/// Rejects ids that are too long to be kept while a request runs. A message rejected for its id is answered without
+/// one.
 fn check_ids(message: &ClientJsonRpcMessage) -> Result<(), Rejection> {
     match message {
         JsonRpcMessage::Request(request) => check_request(request),
@@ -87,7 +88,7 @@ fn check_request(request: &JsonRpcRequest<ClientRequest>) -> Result<(), Rejectio
     Err(Rejection::Answer(Box::new(invalid_request(message, id))))
 }
 
-/// Whether the message is a handshake, of which only what is asked for later goes on.
+/// Reduces a handshake to the parts that are needed later, and returns whether the message is one.
 fn mend_handshake(message: &mut ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else {
         return false;
@@ -103,8 +104,8 @@ pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// rmcp drops the parameters of a listing when its cursor is not text, and would answer with the first page. An empty
-/// cursor in its place gets what every cursor gets here.
+/// rmcp drops the parameters of a listing if its cursor is not a string, and would answer with the first page. An empty
+/// cursor in its place gets the answer to an invalid cursor.
 fn mend_cursor(message: &mut ClientJsonRpcMessage, bytes: &[u8]) -> bool {
     let JsonRpcMessage::Request(request) = message else {
         return false;
@@ -130,7 +131,7 @@ fn mend_cursor(message: &mut ClientJsonRpcMessage, bytes: &[u8]) -> bool {
 const ID_TOO_LONG: &str =
     "Invalid Request: id is too long. Send a number or a string of 256 bytes at most.";
 
-/// The error object for a request that is no valid JSON-RPC message.
+/// Returns the error object for a request that is not a valid JSON-RPC message.
 pub(crate) fn invalid_request(message: &'static str, id: Option<RequestId>) -> JsonRpcError {
     JsonRpcError::new(
         id,
@@ -138,13 +139,13 @@ pub(crate) fn invalid_request(message: &'static str, id: Option<RequestId>) -> J
     )
 }
 
-/// The error object for a second request with an id that is in use.
+/// Returns the error object for a second request with an id that is in use.
 pub(crate) fn still_running(id: RequestId) -> JsonRpcError {
     let message = "Invalid Request: a request with this id is still running.";
     invalid_request(message, Some(id))
 }
 
-/// The id of the request that a message answers.
+/// Returns the id of the request that a message answers.
 pub(crate) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
@@ -153,7 +154,7 @@ pub(crate) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// The id of the request that a message answers, to be changed.
+/// Returns the id of the request that a message answers, mutably.
 pub(crate) fn answered_mut(message: &mut ServerJsonRpcMessage) -> Option<&mut RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&mut response.id),
@@ -303,7 +304,7 @@ mod tests {
         };
         assert!(decode(call(MAX_VALUES - 40).as_bytes()).is_ok());
         check(&call(MAX_VALUES), Some((-32600, None)));
-        // Text may hold what it likes, and what nests too deeply is not even JSON.
+        // A string may contain anything, and a message that nests too deeply is not even JSON.
         let text = json!({ "jsonrpc": "2.0", "id": 7, "method": "x", "params": { "x": "[{\\\"".repeat(MAX_VALUES) } });
         assert!(decode(text.to_string().as_bytes()).is_ok());
         check(&"[{\"a\":".repeat(MAX_VALUES), Some((-32700, None)));

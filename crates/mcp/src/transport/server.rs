@@ -50,7 +50,7 @@ use crate::{
     },
 };
 
-/// The revisions that are served: two with a handshake, and the stateless one.
+/// The revisions that are supported: two with a handshake, and the stateless one.
 pub(crate) const VERSIONS: [ProtocolVersion; 3] = [
     ProtocolVersion::V_2025_06_18,
     ProtocolVersion::V_2025_11_25,
@@ -61,16 +61,16 @@ pub(crate) const VERSIONS: [ProtocolVersion; 3] = [
 pub(crate) struct McpServer {
     surface: Arc<Surface>,
     structured: StructuredPlacement,
-    /// What is kept between calls, where the transport knows which calls belong together.
+    /// State kept between calls, if the transport knows which calls belong together.
     connection: OnceLock<Arc<Connection>>,
-    /// Fires when nothing that goes on by itself may go on any longer.
+    /// Fires when background work must stop.
     stopping: CancellationToken,
-    /// Notices for those about to listen, who must not miss what happens before they do.
+    /// Receivers for clients that are about to listen, so that they do not miss changes before they do.
     about_to_listen: Mutex<VecDeque<Receiver<ResourceNotice>>>,
 }
 
 impl McpServer {
-    /// A server for the one client at the other end of a pair of streams.
+    /// Makes a server for the one client at the other end of a pair of streams.
     pub(crate) fn for_streams(surface: Arc<Surface>, connection: Arc<Connection>) -> Self {
         let stopping = connection.ended();
         Self {
@@ -82,7 +82,7 @@ impl McpServer {
         }
     }
 
-    /// A server for requests over HTTP.
+    /// Makes a server for requests over HTTP.
     pub(crate) fn for_http(surface: Arc<Surface>, stopping: CancellationToken) -> Self {
         Self {
             surface,
@@ -101,21 +101,21 @@ impl McpServer {
         }
     }
 
-    /// The connection, for methods that exist only where one carries notices.
+    /// Returns the connection, for methods that exist only if it carries notices.
     fn hearing_connection(&self) -> Result<&Arc<Connection>, ErrorData> {
         let can_hear = self.surface.changes().is_some();
         let connection = self.connection.get().filter(|_| can_hear);
         connection.ok_or_else(method_not_found)
     }
 
-    /// What the sender of a request is told about using the world.
+    /// Returns the world's instructions for the sender of a request.
     fn instructions(&self, request: &RequestContext<RoleServer>) -> Option<String> {
         let naming = self.surface.naming(standing(request));
         let said = naming.text(self.surface.instructions);
         (!said.is_empty()).then(|| said.into_owned())
     }
 
-    /// The resources, for methods that exist only where there are some.
+    /// Returns the resources, for methods that exist only if there are any.
     fn resources(&self) -> Result<&BoundResources, ErrorData> {
         self.surface.resources.as_ref().ok_or_else(method_not_found)
     }
@@ -151,7 +151,7 @@ impl ServerHandler for McpServer {
         guarded(|| {
             context.peer.set_peer_info(request.clone());
             if self.surface.sessions {
-                // Over HTTP, a handshake is the begin of a session.
+                // Over HTTP, a handshake is the start of a session.
                 self.connection.get_or_init(|| {
                     let kept = RequestFacts::of(&context.extensions).connection;
                     kept.unwrap_or_else(|| Arc::new(Connection::until(&self.stopping)))
@@ -177,7 +177,7 @@ impl ServerHandler for McpServer {
             Ok(())
         });
         if begun.is_err() {
-            tracing::error!("there will be no notices: the world could not give any");
+            tracing::error!("no notices will be sent: the world could not provide them");
         }
     }
 
@@ -426,7 +426,7 @@ impl ServerHandler for McpServer {
         Ok(wire_completion(values))
     }
 
-    /// rmcp hands over what it cannot decode: unknown methods, and known ones with broken parameters.
+    /// rmcp passes on what it cannot decode: unknown methods, and known ones with broken parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -455,12 +455,12 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// What the caller of a request may see.
+/// Returns the role of the caller of a request.
 fn standing(request: &RequestContext<RoleServer>) -> CallerRole {
     RequestFacts::of(&request.extensions).standing()
 }
 
-/// Runs what is too short for the pipeline, with the same promise: a panic is an answer.
+/// Runs work that is too short for the pipeline, with the same guarantee: a panic becomes an answer.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ErrorData>) -> Result<T, ErrorData> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Refusal::Internal.into()))
 }

@@ -1,7 +1,7 @@
-//! MCP over standard input and output: one JSON-RPC message a line.
+//! MCP over standard input and output: one JSON-RPC message per line.
 //!
-//! The transport is ours. It answers what rmcp would drop (malformed lines, batches, oversize, ids already in use), and
-//! at the end of input it lets running calls answer before it closes.
+//! The transport is ours. It answers what rmcp would drop (malformed lines, batches, oversized messages, ids already in
+//! use), and at the end of input it lets running calls answer before it closes.
 
 mod lines;
 
@@ -39,7 +39,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// Serves `surface` until the input ends or `shutdown` fires.
 ///
 /// # Errors
-/// When standard output breaks or the server loop ends in an unexpected way.
+/// Returns an error if standard output breaks or the server loop ends unexpectedly.
 pub async fn serve(
     surface: Arc<Surface>,
     max_line_bytes: usize,
@@ -52,7 +52,7 @@ pub async fn serve(
 /// Serves `surface` over any pair of streams, as [`serve`] does over standard input and output.
 ///
 /// # Errors
-/// When the writer breaks or the server loop ends in an unexpected way.
+/// Returns an error if the writer breaks or the server loop ends unexpectedly.
 pub async fn serve_streams(
     surface: Arc<Surface>,
     reader: impl AsyncRead + Send + Unpin + 'static,
@@ -65,7 +65,7 @@ pub async fn serve_streams(
     let server = McpServer::for_streams(surface, connection);
     let running = match server.serve_with_ct(transport, shutdown).await {
         Ok(running) => running,
-        // The client left, or the process was told to stop, before the first request.
+        // The client disconnected, or the process was told to stop, before the first request.
         Err(_) => return Ok(()),
     };
     running
@@ -80,30 +80,30 @@ struct LineTransport<R, W> {
     output: Arc<Output<W>>,
     in_flight: Arc<InFlightRequests>,
     seen_request: bool,
-    /// The answer to a line that was turned down here. No more input is taken until it is written, so that a client
-    /// that sends rubbish and never reads cannot fill the memory.
+    /// The answer to a line that was rejected here. No more input is read until it is written, so that a client that
+    /// sends garbage and never reads cannot fill the memory.
     rejection: Option<JoinHandle<io::Result<()>>>,
-    /// Fires at the end of input, so that what only waits for the client stops waiting.
+    /// Fires at the end of input, so that work that only waits for the client stops waiting.
     ended: CancellationToken,
 }
 
 struct Output<W> {
     writer: Mutex<W>,
-    /// Fires when nobody reads any more.
+    /// Fires when the reader has gone away.
     broken: CancellationToken,
 }
 
-/// What becomes of a line.
+/// The action for a line.
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is taken apart at once and never kept"
+    reason = "it is matched at once and never stored"
 )]
 enum InputAction {
-    /// It goes to rmcp.
+    /// Pass it to rmcp.
     Pass(ClientJsonRpcMessage),
-    /// It is answered here.
+    /// Answer it here.
     Answer(JsonRpcError),
-    /// It says nothing.
+    /// Ignore it.
     Ignore,
 }
 
@@ -122,7 +122,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         }
     }
 
-    /// The next message for rmcp, or `None` at the end. May be dropped at any await and called again.
+    /// Returns the next message for rmcp, or `None` at the end. May be dropped at any await and called again.
     async fn next_message(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(rejection) = &mut self.rejection {
@@ -185,7 +185,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         self.pass(JsonRpcMessage::Request(request))
     }
 
-    /// rmcp ends the connection when something other than a request comes first.
+    /// rmcp closes the connection when something other than a request comes first.
     fn pass(&self, message: ClientJsonRpcMessage) -> InputAction {
         if self.seen_request {
             InputAction::Pass(message)
@@ -194,7 +194,8 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         }
     }
 
-    /// Written by a task of its own: a caller of [`Self::next_message`] may drop it, and half a line must not be.
+    /// Writes in a task of its own: a caller of [`Self::next_message`] may drop it, and half a line must not be
+    /// written.
     fn answer(&mut self, error: JsonRpcError) {
         tracing::info!(target: "sectile::call", outcome = "rejected");
         let output = Arc::clone(&self.output);
@@ -212,7 +213,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             .await
             .is_err()
         {
-            tracing::warn!("calls were still running when the input had ended");
+            tracing::warn!("calls were still running when the input ended");
         }
     }
 }
@@ -232,7 +233,7 @@ where
         let in_flight = Arc::clone(&self.in_flight);
         async move {
             let mut writer = output.writer.lock().await;
-            // The id is free before the client can read the answer, and may be used again at once.
+            // The id is free before the client can read the answer, and may be reused at once.
             if !address(&mut item, &in_flight) {
                 return Ok(());
             }
@@ -254,7 +255,7 @@ where
     }
 }
 
-/// Puts the client's id of its request wherever a message names one; whether anybody waits for the message.
+/// Puts the client's id of its request wherever a message names one; returns whether the message is still wanted.
 fn address(message: &mut ServerJsonRpcMessage, in_flight: &InFlightRequests) -> bool {
     if let Some(id) = message::answered_mut(message) {
         let Some(client_id) = in_flight.finish(id) else {

@@ -1,28 +1,28 @@
-//! Completions: what a client may offer while somebody fills in a prompt's argument or a template's variable.
+//! Completions: the values that a client may offer while a user fills in a prompt's argument or a template's variable.
 
 use std::collections::BTreeMap;
 
-/// What is being filled in.
+/// A request for completions of one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// Of what.
+    /// The prompt or template that the value belongs to.
     pub reference: CompletionReference,
     /// Name of the argument or variable.
     pub argument: String,
-    /// What has been typed so far.
+    /// The text typed so far.
     pub value: String,
-    /// What the other arguments or variables are, as far as they are filled in.
+    /// The other arguments or variables that are already filled in.
     pub others: BTreeMap<String, String>,
 }
 
-/// Whose argument or variable is being filled in. It exists and is visible.
+/// The prompt or template whose value is being filled in. It exists and is visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompletionReference {
     /// The prompt of this name.
     Prompt(String),
-    /// The resource template of this form.
+    /// The resource template with this URI template.
     Template(String),
 }
 
-/// How a world whose state is `S` completes: everything that fits, best first. The frame cuts it.
+/// Completes values for a world whose state is `S`: returns everything that fits, best first. The frame truncates it.
 pub type Completer<S> = fn(&S, &CompletionRequest) -> Vec<String>;

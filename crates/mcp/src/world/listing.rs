@@ -1,28 +1,28 @@
-//! What every listing has in common: pages, and how long a client may keep one.
+//! The common parts of all listings: pages, and how long a client may cache one.
 
 use rmcp::model::{CacheScope, ErrorData, PaginatedRequestParams};
 
 use crate::call::error::invalid_params;
 
-/// Entries of a page.
+/// Number of entries on a page.
 const PAGE_SIZE: usize = 200;
 
-/// How long a client may keep an answer, and for whom.
+/// How long a client may cache an answer, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheHint {
-    /// Milliseconds for which the answer stays good. Zero: ask again each time.
+    /// Milliseconds for which the answer stays fresh. Zero: ask again each time.
     pub ttl_ms: u64,
-    /// Whether it may be kept for others than the caller.
+    /// Whether it may be cached for others than the caller.
     pub shared: bool,
 }
 
 impl CacheHint {
-    /// For what can change at any time, such as a document that is being edited.
+    /// For data that can change at any time, such as a document that is being edited.
     pub const LIVE: Self = Self {
         ttl_ms: 0,
         shared: false,
     };
-    /// For what does not change while the server runs. It bounds how long a client can miss a restart with another
+    /// For data that does not change while the server runs. It bounds how long a client can miss a restart with another
     /// configuration.
     pub const TABLE: Self = Self {
         ttl_ms: 300_000,
@@ -45,7 +45,7 @@ pub(crate) struct ListingPage<T> {
 }
 
 impl<T> ListingPage<T> {
-    /// The page of `all` that starts at `start`.
+    /// Returns the page of `all` that starts at `start`.
     pub(crate) fn of(all: Vec<T>, start: usize) -> Self {
         let end = start.saturating_add(PAGE_SIZE);
         let next_cursor = (end < all.len()).then(|| cursor(end));
@@ -56,13 +56,13 @@ impl<T> ListingPage<T> {
     }
 }
 
-/// Where the page that a request asks for starts.
+/// Returns where the page that a request asks for starts.
 pub(crate) fn page_start(request: Option<&PaginatedRequestParams>) -> Result<usize, ErrorData> {
     let Some(given) = request.and_then(|request| request.cursor.as_deref()) else {
         return Ok(0);
     };
     let start = usize::from_str_radix(given, 16).unwrap_or(0);
-    // Whatever was not handed out here is wrong, also another way to write the same number.
+    // A cursor that was not issued here is wrong, even if it is another way to write the same number.
     if start > 0 && start.is_multiple_of(PAGE_SIZE) && cursor(start) == given {
         Ok(start)
     } else {
@@ -70,7 +70,7 @@ pub(crate) fn page_start(request: Option<&PaginatedRequestParams>) -> Result<usi
     }
 }
 
-/// A listing that fits one page has handed out no cursor.
+/// Checks the cursor for a listing that fits on one page, which never issues one.
 pub(crate) fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
         Some(_) => Err(invalid_params()),

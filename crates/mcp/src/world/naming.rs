@@ -1,12 +1,12 @@
-//! Texts that name tools, as callers read them who cannot see all of those tools.
+//! Rewording of text that names tools, for callers that cannot see all of those tools.
 //!
-//! Instructions, descriptions and recoveries are written once, for a caller who sees everything. What a caller gets names
-//! only tools that are there for it: in a list of tools the others are left out, and a clause or a sentence that would
-//! mean nothing without such a tool goes as a whole. So the texts need no marks. A name that is an ordinary word as well,
-//! such as `undo`, counts as the name of a tool in backticks and after "call".
+//! Instructions, descriptions and recoveries are written once, for a caller that sees everything. The text a caller
+//! gets names only tools that it can see: the others are left out of lists of tools, and a clause or a sentence that
+//! would mean nothing without such a tool is dropped as a whole. So the text needs no markup. A name that is also an
+//! ordinary word, such as `undo`, counts as the name of a tool in backticks and after "call".
 //!
-//! Only texts of the program pass through here, never what a caller or a document wrote: what became of that would tell
-//! a hidden name from one that does not exist.
+//! Only the program's own text passes through here, never what a caller or a document wrote: the result would tell a
+//! hidden name from one that does not exist.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::{JsonObject, WorldCard};
 
-/// What a caller is told to do next when nothing of the advice is left.
-const ADVICE: &str = "Call tools/list to see what can be done here.";
+/// The recovery that is given when nothing of the original one is left.
+const ADVICE: &str = "Call tools/list to see which tools are available.";
 
-/// Which tools a text may name.
+/// The tools that text may name.
 #[derive(Debug, Default)]
 pub(crate) struct Naming<'s> {
     seen: Vec<&'s str>,
@@ -25,17 +25,17 @@ pub(crate) struct Naming<'s> {
 }
 
 impl<'s> Naming<'s> {
-    /// For a caller who sees the tools `seen`, and not those called `unseen`.
+    /// For a caller that sees the tools `seen`, but not those named `unseen`.
     pub(crate) fn new(seen: Vec<&'s str>, unseen: Vec<&'s str>) -> Self {
         Self { seen, unseen }
     }
 
-    /// Whether every text stays as it is.
+    /// Returns whether all text stays as it is.
     pub(crate) fn is_plain(&self) -> bool {
         self.unseen.is_empty()
     }
 
-    /// `text` without what names a tool that the caller cannot see; empty when nothing is left.
+    /// Returns `text` without the parts that name a tool the caller cannot see; empty if nothing is left.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if !self.names_unseen(text) {
             return Cow::Borrowed(text);
@@ -44,7 +44,7 @@ impl<'s> Naming<'s> {
         Cow::Owned(paragraphs.collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// The same for what to do next, of which something always has to be left.
+    /// Does the same for a recovery, which is never left empty.
     pub(crate) fn advice<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let left = self.text(text);
         if left.is_empty() {
@@ -53,7 +53,7 @@ impl<'s> Naming<'s> {
         left
     }
 
-    /// A schema whose descriptions and choices name only what the caller can see.
+    /// Returns a schema whose descriptions and choices name only what the caller can see.
     pub(crate) fn schema<'v>(&self, schema: &'v JsonObject) -> Cow<'v, JsonObject> {
         if self.is_plain() {
             return Cow::Borrowed(schema);
@@ -63,7 +63,7 @@ impl<'s> Naming<'s> {
         Cow::Owned(schema)
     }
 
-    /// A schema for checking arguments: what is a choice for nobody who cannot see a tool is none for this caller.
+    /// Returns a schema for checking arguments, without the choices that name a tool the caller cannot see.
     pub(crate) fn choices<'v>(&self, schema: &'v JsonObject) -> Cow<'v, JsonObject> {
         if schema.values().any(|value| self.has_unseen_choice(value)) {
             return self.schema(schema);
@@ -76,7 +76,7 @@ impl<'s> Naming<'s> {
         unseen.any(|name| mentions(text, name).next().is_some())
     }
 
-    /// A paragraph, which may be a list: an entry of one begins with a dash or a number.
+    /// Rewords a paragraph, which may be a list: an entry of a list starts with a dash or a number.
     fn paragraph(&self, text: &str) -> Option<String> {
         let mut blocks: Vec<String> = Vec::new();
         for line in text.split('\n') {
@@ -105,7 +105,7 @@ impl<'s> Naming<'s> {
                     kept.push_str(&said);
                     kept.push_str(&sentence[text.len()..]);
                 }
-                // What an entry of a list goes on with is about what it begins with.
+                // The rest of a list entry is about its first sentence.
                 None if index == 0 && !marker.is_empty() => return None,
                 None => {}
             }
@@ -139,7 +139,7 @@ impl<'s> Naming<'s> {
         Some(joined + end)
     }
 
-    /// What was the middle of a sentence, as the beginning of one.
+    /// Turns the middle of a sentence into the start of one.
     fn beginning(&self, text: &str) -> String {
         let text = ["or ", "and "]
             .iter()
@@ -165,7 +165,7 @@ impl<'s> Naming<'s> {
         (!self.names_unseen(clause)).then(|| clause.to_owned())
     }
 
-    /// A clause without the names in its lists that the caller cannot see. A list in which nothing would be left stays.
+    /// Returns a clause whose lists leave out the names that the caller cannot see. A list that would be empty stays.
     fn without_unseen_items(&self, clause: &str) -> String {
         let mut said = String::new();
         let mut done = 0;
@@ -191,7 +191,7 @@ impl<'s> Naming<'s> {
         said
     }
 
-    /// The names in a clause that are items of the same list, for each list.
+    /// Returns the names in a clause that are items of a list, grouped by list.
     fn lists(&self, clause: &str) -> Vec<Vec<ListedName>> {
         let of = |names: &[&str], is_seen: bool| -> Vec<ListedName> {
             let found = names.iter().flat_map(|name| mentions(clause, name));
@@ -222,7 +222,7 @@ impl<'s> Naming<'s> {
         lists
     }
 
-    /// A clause without an ending that only says where a value comes from or goes to.
+    /// Returns a clause without an ending that only says where a value comes from or goes to.
     fn without_tail<'c>(&self, clause: &'c str) -> &'c str {
         let last = self.unseen.iter().flat_map(|name| mentions(clause, name));
         let tail = last
@@ -260,7 +260,7 @@ impl<'s> Naming<'s> {
                 _ => {}
             }
         }
-        // A list of no forms at all is not allowed in a schema; a list of no values is.
+        // JSON Schema does not allow an empty list of forms, but it allows an empty list of values.
         let is_empty = |forms: &Value| forms.as_array().is_some_and(Vec::is_empty);
         if schema.get("oneOf").is_some_and(is_empty) {
             schema.shift_remove("oneOf");
@@ -280,7 +280,7 @@ impl<'s> Naming<'s> {
             .is_some_and(|value| self.unseen.contains(&value))
     }
 
-    /// Whether a form is that of a tool which the caller cannot see.
+    /// Returns whether a form is that of a tool which the caller cannot see.
     fn is_unseen_form(&self, form: &Value) -> bool {
         let is_unseen = |form: &Value| form.get("const").is_some_and(|value| self.is_unseen(value));
         let properties = form.get("properties").and_then(Value::as_object);
@@ -303,15 +303,15 @@ impl<'s> Naming<'s> {
 
 /// A name in a list of names.
 struct ListedName {
-    /// Where what stands between it and the item before it begins.
+    /// Start of the separator between it and the item before it.
     separator: usize,
     start: usize,
-    /// The end of it and of the remark in parentheses that follows it.
+    /// End of the name and of the remark in parentheses that follows it.
     end: usize,
     is_seen: bool,
 }
 
-/// Where `text` names the tool `name`: its backticks are part of that.
+/// Returns the ranges in `text` that name the tool `name`, backticks included.
 fn mentions<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (usize, usize)> + 't {
     let found = text.match_indices(name);
     found.filter_map(move |(start, _)| {
@@ -330,14 +330,14 @@ fn mentions<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (usize, us
     })
 }
 
-/// The length of a remark in parentheses at the start of `text`.
+/// Returns the length of a remark in parentheses at the start of `text`.
 fn remark(text: &str) -> usize {
     let inside = text.strip_prefix(" (");
     let end = inside.and_then(|inside| inside.find(')'));
     end.map_or(0, |end| end + " (".len() + ")".len())
 }
 
-/// Whether this stands between two items of a list.
+/// Returns whether this text separates two items of a list.
 fn separates(between: &str) -> bool {
     let words: Vec<&str> = between.split_whitespace().collect();
     matches!(
@@ -346,7 +346,7 @@ fn separates(between: &str) -> bool {
     ) && between.ends_with(char::is_whitespace)
 }
 
-/// What an entry of a list begins with; empty for any other line.
+/// Returns the marker that a list entry starts with; empty for any other line.
 fn marker(line: &str) -> &str {
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let length = match &line[digits..] {
@@ -357,12 +357,12 @@ fn marker(line: &str) -> &str {
     &line[..length]
 }
 
-/// What can stand at the end of a sentence.
+/// Returns whether a sentence can end with this character.
 fn is_end(c: char) -> bool {
     matches!(c, '.' | '!' | '?' | ')')
 }
 
-/// The sentences of a text, each with the blanks after it.
+/// Splits text into sentences, each with the blanks after it.
 fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -380,8 +380,8 @@ fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whatever of a world a caller can read who may use all its tools but `hidden`. For the tests of worlds: nothing of it
-/// names that tool.
+/// Returns all text of a world that a caller can read who may use all its tools except `hidden`. For the tests of
+/// worlds: none of it names that tool.
 #[must_use]
 pub fn texts_without(card: &WorldCard, hidden: &str) -> Vec<String> {
     let names = card.tools.iter().map(|tool| tool.name.as_str());
@@ -402,14 +402,15 @@ pub fn texts_without(card: &WorldCard, hidden: &str) -> Vec<String> {
     said
 }
 
-/// Whether `text` names the tool `name`. A name that is an ordinary word counts only where it is meant as a name.
+/// Returns whether `text` names the tool `name`. A name that is an ordinary word counts only where it is used as a
+/// name.
 #[must_use]
 pub fn names_tool(text: &str, name: &str) -> bool {
     let is_word = !name.contains('_');
     mentions(text, name).next().is_some() || (!is_word && text.contains(name))
 }
 
-/// The descriptions and choices of a schema.
+/// Collects the descriptions and choices of a schema.
 fn descriptions(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {

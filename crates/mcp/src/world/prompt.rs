@@ -6,13 +6,13 @@ use crate::{CallContext, Failure, JsonObject};
 pub struct Prompt<S: 'static> {
     /// Name on the wire.
     pub name: &'static str,
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
-    /// What it is for.
+    /// Description of its purpose.
     pub description: &'static str,
-    /// What it takes; every argument is a string.
+    /// Its arguments, all of them strings.
     pub arguments: &'static [PromptArgument],
-    /// Fills the template; the result is one message of the user.
+    /// Fills in the template; the result is one user message.
     pub render: fn(&S, &JsonObject, &CallContext) -> Result<String, Failure>,
 }
 
@@ -20,7 +20,7 @@ pub struct Prompt<S: 'static> {
 pub struct PromptArgument {
     /// Name on the wire.
     pub name: &'static str,
-    /// What it is for.
+    /// Description of its purpose.
     pub description: &'static str,
     /// Whether the prompt needs it.
     pub required: bool,

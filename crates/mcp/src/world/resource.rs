@@ -8,21 +8,21 @@ use crate::{CacheHint, Failure};
 
 /// The resources of a world whose state is `S`.
 pub struct Resources<S: 'static> {
-    /// Everything there is, in a fixed order. The frame cuts it into pages.
+    /// Lists all resources in a fixed order. The frame splits the list into pages.
     pub list: fn(&S) -> Vec<Resource>,
-    /// The text behind a URI, or `None` for one that does not exist. Only the form that a listing or a template gives
-    /// may lead anywhere: policies name URIs, and a second form of one would pass them by. A fragment is part of no name:
-    /// what is behind it goes by the URI before it.
+    /// Returns the text behind a URI, or `None` if it does not exist. Only the form that a listing or a template gives
+    /// may be readable: policies name URIs, and a second form of one would bypass them. A fragment is not part of any
+    /// name: what is behind it is named by the URI before it.
     pub read: fn(&S, &str) -> Result<Option<ResourceText>, Failure>,
     /// Forms of URIs that can be read without being listed.
     pub templates: Cow<'static, [ResourceTemplate]>,
-    /// How long a client may keep the listing.
+    /// How long a client may cache the listing.
     pub cache: CacheHint,
-    /// Notices of changes, if the world sees them: each call gives a receiver of its own. Without, nobody can subscribe.
+    /// Notices of changes, if the world sees them: each call returns a new receiver. Without it, no one can subscribe.
     pub changes: Option<fn(&S) -> broadcast::Receiver<ResourceNotice>>,
 }
 
-/// A change that clients may want to hear of.
+/// A change that clients may subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceNotice {
     /// The text behind this URI has changed.
@@ -34,32 +34,32 @@ pub enum ResourceNotice {
 /// One entry of a listing.
 #[derive(Clone, Debug, Hash)]
 pub struct Resource {
-    /// Its address, also its name in policies.
+    /// Its URI, which is also its name in policies.
     pub uri: String,
     /// Short name.
     pub name: String,
-    /// Name for people.
+    /// Display name.
     pub title: String,
-    /// What it holds.
+    /// Description of its content.
     pub description: String,
     /// Media type of the text.
     pub mime_type: &'static str,
-    /// Length in bytes, where that is known without reading it.
+    /// Length in bytes, if it is known without reading the resource.
     pub size: Option<u64>,
-    /// When it last changed, as RFC 3339 writes it.
+    /// Time of the last change (RFC 3339).
     pub last_modified: Option<String>,
 }
 
 /// The form of a family of URIs.
 #[derive(Clone, Debug)]
 pub struct ResourceTemplate {
-    /// RFC 6570 template, also its name in policies.
+    /// RFC 6570 template, which is also its name in policies.
     pub uri_template: Cow<'static, str>,
     /// Short name.
     pub name: &'static str,
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
-    /// What is behind such a URI.
+    /// Description of what is behind such a URI.
     pub description: &'static str,
     /// Media type of the text.
     pub mime_type: &'static str,
@@ -71,6 +71,6 @@ pub struct ResourceText {
     pub mime_type: &'static str,
     /// The text itself.
     pub text: String,
-    /// How long a client may keep it.
+    /// How long a client may cache it.
     pub cache: CacheHint,
 }

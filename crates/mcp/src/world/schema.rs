@@ -1,4 +1,4 @@
-//! JSON schemas of tools: made from types, and cleaned for picky clients.
+//! JSON schemas of tools: generated from types, and cleaned up for strict clients.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 /// A JSON object with its keys in order.
 pub type JsonObject = Map<String, Value>;
 
-/// The schema of arguments of type `T`.
+/// Returns the schema of arguments of type `T`.
 #[must_use]
 pub fn input_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = root_schema::<T>(SchemaSettings::draft2020_12());
-    // Also where there are no arguments: clients look for it.
+    // Present even if there are no arguments: clients look for it.
     let properties = schema.entry("properties");
     properties.or_insert_with(|| Value::Object(JsonObject::new()));
     schema
 }
 
-/// The schema of an answer of type `T`: every field is always there, and there are no others.
+/// Returns the schema of an answer of type `T`: every field is always present, and there are no others.
 #[must_use]
 pub fn output_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = Value::Object(root_schema::<T>(
@@ -47,7 +47,7 @@ fn into_object(schema: Value) -> JsonObject {
     }
 }
 
-/// Says of every object that it has no other fields.
+/// Declares that no object has other fields.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -61,7 +61,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Takes out what makes validators warn: number formats that JSON Schema does not know, and lists of types.
+/// Removes what makes validators warn: number formats that JSON Schema does not know, and lists of types.
 fn clean(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

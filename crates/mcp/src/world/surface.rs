@@ -1,4 +1,4 @@
-//! A world made ready to serve: its table bound to its state, under a policy and limits.
+//! A world made ready to serve: its table bound to its state, with a policy and limits.
 
 use std::{
     borrow::Cow,
@@ -23,61 +23,61 @@ use crate::{
     world::{naming::Naming, resource::ResourceText},
 };
 
-/// A world as a value: what it offers, whatever its state.
+/// A world as a value: everything it offers, independent of its state.
 pub struct WorldSpec<S: 'static> {
     /// Name in configuration, URLs and policies.
     pub name: &'static str,
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
-    /// What clients are told about using it; under 2 KB.
+    /// Instructions for clients; under 2 KB.
     pub instructions: &'static str,
     /// Its tools, in listing order.
     pub tools: Vec<Tool<S>>,
-    /// Tools that its texts speak of, but that are not served here. Nobody hears of them.
+    /// Tools that its text mentions but that are not served here. Callers never see their names.
     pub absent: Vec<Cow<'static, str>>,
     /// Its resources; without any, the resource methods do not exist.
     pub resources: Option<Resources<S>>,
-    /// Templates of URIs that policies may name besides those of the resources: what its tools tell of.
+    /// URI templates that policies may name in addition to those of the resources: those that its tools mention.
     pub families: Vec<String>,
     /// Its prompts; without any, the prompt methods do not exist.
     pub prompts: Vec<Prompt<S>>,
-    /// How it completes arguments of prompts and variables of resource templates, if it does.
+    /// Completes arguments of prompts and variables of resource templates, if the world supports it.
     pub complete: Option<Completer<S>>,
     /// Whether clients of the handshake eras get sessions over HTTP. A world needs them for connections, subscriptions
-    /// and questions there; one that keeps nothing between calls is served without.
+    /// and questions there; one that keeps nothing between calls is served without them.
     pub sessions: bool,
-    /// Whether it acts elsewhere in the caller's name, which takes a token: over HTTP nobody comes in with a key.
+    /// Whether it acts elsewhere in the caller's name, which takes a token: API keys are not accepted over HTTP.
     pub tokens_only: bool,
-    /// What a tool that does not exist answers.
+    /// The answer to a call of a tool that does not exist.
     pub unknown_tool: UnknownTool,
-    /// `_meta` of every tool in a listing; empty: none.
+    /// `_meta` of every tool in a listing; may be empty.
     pub tool_meta: JsonObject,
-    /// `_meta` of every result of a tool, failed or not; empty: none.
+    /// `_meta` of every result of a tool, failed or not; may be empty.
     pub result_meta: JsonObject,
-    /// What state it starts in, in a sentence that clients and the log are told; empty: nothing worth to be told.
+    /// The state it starts in, as a sentence for clients and the log; empty if there is nothing to say.
     pub starts: &'static str,
-    /// Its own error object for a call that the frame refuses, which goes into the `data` of the protocol error. Without it
-    /// there is only what every world says.
+    /// Its own error object for a call that the frame refuses, added to the `data` of the protocol error. Without it,
+    /// `data` holds only what every world returns.
     pub refused: Option<RefusalObject>,
-    /// Whether what it reads from can be used now, or in a sentence why not, for the log. It may wait, but not for long.
-    /// Without it the world is always ready.
+    /// Checks whether the world's source is usable now; an error is a sentence for the log. It may block, but not for
+    /// long. Without it the world is always ready.
     pub ready: Option<ReadyCheck<S>>,
-    /// How it says that a call failed.
+    /// Encodes a failed call.
     pub envelope: Envelope,
-    /// What it can answer instead of a result.
+    /// The errors that it can return.
     pub errors: fn() -> ErrorList,
 }
 
-/// What a tool that does not exist, or must look as if it did not, answers.
+/// The answer to a call of a tool that does not exist, or must look as if it did not.
 #[derive(Clone, Copy, Debug)]
 pub enum UnknownTool {
     /// A JSON-RPC error with this code.
     Code(i32),
-    /// A failure, which goes through the world's envelope like any other.
+    /// A failure, which passes through the world's envelope like any other.
     Answer(fn() -> Failure),
 }
 
-/// How a world says, in the form of its own errors, that the frame refused a call.
+/// Builds a world's own error object for a call that the frame refused.
 pub type RefusalObject = fn(&RefusedCall) -> JsonObject;
 
 /// A world's contract as data, for listings and documentation.
@@ -85,9 +85,9 @@ pub type RefusalObject = fn(&RefusedCall) -> JsonObject;
 pub struct WorldCard {
     /// Name in configuration, URLs and policies.
     pub name: &'static str,
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
-    /// What clients are told about using it.
+    /// Instructions for clients.
     pub instructions: &'static str,
     /// Its tools, in listing order.
     pub tools: Vec<ToolCard>,
@@ -95,28 +95,28 @@ pub struct WorldCard {
     pub prompts: Vec<&'static str>,
     /// The templates of its resources.
     pub templates: Vec<String>,
-    /// What a tool that does not exist answers.
+    /// The answer to a call of a tool that does not exist.
     pub unknown_tool: UnknownTool,
-    /// What it can answer instead of a result.
+    /// The errors that it can return.
     pub errors: fn() -> ErrorList,
 }
 
-/// A tool's contract as data. Schemas are made when first asked for, so that starting does not wait for them.
+/// A tool's contract as data. Schemas are generated on first use, so that startup does not wait for them.
 #[derive(Debug)]
 pub struct ToolCard {
     /// Name on the wire.
     pub name: String,
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
-    /// What it does.
+    /// Description for the model.
     pub description: &'static str,
-    /// What it may change.
+    /// The kind of change it may make.
     pub access: Access,
-    /// Whether a second equal call changes nothing more.
+    /// Whether repeating the same call changes nothing more.
     pub idempotent: bool,
     /// Whether it reaches beyond the world's own state.
     pub open_world: bool,
-    /// What else the world says of it; empty: nothing.
+    /// Further metadata from the world; may be empty.
     pub meta: JsonObject,
     /// Schema of the arguments.
     pub input: LazySchema,
@@ -124,29 +124,29 @@ pub struct ToolCard {
     pub output: LazySchema,
 }
 
-/// A schema that is made when it is first read.
+/// A schema that is generated on first use.
 pub type LazySchema = LazyLock<JsonObject, Schema>;
 
-/// Bounds on the work of one surface.
+/// Limits on the work of one surface.
 #[derive(Clone, Copy, Debug)]
 pub struct SurfaceLimits {
-    /// Handlers that run at the same time.
+    /// Number of handlers that run at the same time.
     pub max_in_flight: usize,
-    /// Those of one caller who signed in.
+    /// The same, for one signed-in caller.
     pub max_in_flight_per_caller: usize,
-    /// Calls that may wait for a free place.
+    /// Number of calls that may wait for a free slot.
     pub max_waiting: usize,
-    /// Those of one caller who signed in.
+    /// The same, for one signed-in caller.
     pub max_waiting_per_caller: usize,
-    /// How long a call may take, waiting included.
+    /// How long a call may take, including waiting.
     pub call_timeout: Duration,
-    /// Whether a quick call that is alone may run on the thread that moves messages. Handing it to another and back
-    /// costs more than the call; but whatever it waits for, the transport waits for too.
+    /// Whether a quick call that is alone may run on the thread that moves messages. Handing it to another thread and
+    /// back costs more than the call; but if it blocks, the transport blocks too.
     pub inline_when_alone: bool,
 }
 
 impl SurfaceLimits {
-    /// How running and waiting calls are shared.
+    /// Returns the bounds on running and waiting calls.
     fn shares(&self) -> CallerSlotBounds {
         CallerSlotBounds {
             max: self.max_in_flight,
@@ -158,7 +158,7 @@ impl SurfaceLimits {
 }
 
 impl<S> Tool<S> {
-    /// Parts the tool into its contract as data and what carries it out.
+    /// Splits the tool into its contract as data and its handler.
     fn into_parts(self, meta: &JsonObject) -> (ToolCard, Pace, Handler<S>) {
         let card = ToolCard {
             name: self.name.into_owned(),
@@ -176,7 +176,7 @@ impl<S> Tool<S> {
 }
 
 impl<S> WorldSpec<S> {
-    /// A world that offers nothing yet: without tools, resources and prompts, sessions and checks.
+    /// Makes a world that offers nothing yet: no tools, resources, prompts, sessions or checks.
     #[must_use]
     pub fn new(
         name: &'static str,
@@ -207,7 +207,7 @@ impl<S> WorldSpec<S> {
         }
     }
 
-    /// The same world without the tools that change anything.
+    /// Returns the same world without the tools that change anything.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         let changing = |tool: &mut Tool<S>| tool.access != Access::Read;
@@ -216,7 +216,7 @@ impl<S> WorldSpec<S> {
         self
     }
 
-    /// The contract of this world as data.
+    /// Returns the contract of this world as data.
     #[must_use]
     pub fn card(self) -> WorldCard {
         let templates = self.all_families();
@@ -235,7 +235,7 @@ impl<S> WorldSpec<S> {
         }
     }
 
-    /// The templates that policies may name.
+    /// Returns the templates that policies may name.
     fn all_families(&self) -> Vec<String> {
         let templates = self
             .resources
@@ -253,7 +253,7 @@ impl<S> WorldSpec<S> {
     }
 }
 
-/// A world that can be served. It no longer shows the type of its state.
+/// A world that can be served. The type of its state is erased.
 pub struct Surface {
     pub(crate) world: &'static str,
     pub(crate) title: &'static str,
@@ -276,18 +276,19 @@ pub struct Surface {
     pub(crate) envelope: Envelope,
     pub(crate) policy: Policy,
     pub(crate) limits: SurfaceLimits,
-    /// Places for running handlers.
+    /// Slots for running handlers.
     pub(crate) slots: Arc<CallerSlots>,
-    /// Places for those who listen in the stateless era.
+    /// Slots for listeners of the stateless era.
     pub(crate) listeners: Arc<CallerSlots>,
-    /// Seals what is asked in rounds.
+    /// Seals the request state of questions asked in rounds.
     pub(crate) seal: RequestStateSeal,
     pub(crate) observer: Arc<dyn Observer>,
     has_callers: bool,
     pub(crate) is_beside_others: bool,
 }
 
-/// How many may listen at the same time, in all and for one caller who signed in.
+/// Number of concurrent listeners, in all and for one signed-in caller. A listener lasts as long as its client likes,
+/// so listeners have slots of their own.
 const LISTENERS: CallerSlotBounds = CallerSlotBounds {
     max: 64,
     per_caller: 8,
@@ -313,7 +314,7 @@ pub(crate) struct BoundTool {
 }
 
 impl BoundTool {
-    /// Whether nothing but its answer is ever sent to the caller.
+    /// Returns whether the caller never gets anything but the answer.
     pub(crate) fn is_silent(&self) -> bool {
         self.pace == Pace::Quick || matches!(self.handler, BoundHandler::Waiting(_))
     }
@@ -341,7 +342,7 @@ pub(crate) struct BoundPrompt {
 }
 
 impl BoundPrompt {
-    /// Refuses arguments that are missing, unknown or not text.
+    /// Rejects arguments that are missing, unknown or not strings.
     pub(crate) fn check_arguments(&self, arguments: &JsonObject) -> Result<(), Failure> {
         let invalid = |what: String| Err(Failure::new(FailureKind::InvalidArguments, what));
         let known = |key: &String| self.arguments.iter().any(|argument| argument.name == key);
@@ -444,25 +445,25 @@ impl Surface {
         self.world
     }
 
-    /// What state the world starts in, where that is worth to be told.
+    /// Returns the state the world starts in, if there is something to say about it.
     #[must_use]
     pub fn starts(&self) -> Option<&'static str> {
         Some(self.starts).filter(|starts| !starts.is_empty())
     }
 
-    /// The tool called `name`, hidden or not, with its place in the table.
+    /// Returns the tool named `name`, hidden or not, with its index in the table.
     pub(crate) fn tool(&self, name: &str) -> Option<(usize, &BoundTool)> {
         let index = *self.tool_index.get(name)?;
         Some((index, &self.tools[index]))
     }
 
-    /// The tools that a listing shows, in table order.
+    /// Returns the tools that a listing shows, in table order.
     pub(crate) fn listed_tools(&self, standing: CallerRole) -> impl Iterator<Item = &ToolCard> {
         let cards = self.tools.iter().map(|tool| &tool.card);
         cards.filter(move |card| self.lists(&card.name, card.access, standing))
     }
 
-    /// How texts that name tools are said to somebody with this standing.
+    /// Returns the rewording of text that names tools, for a caller with this role.
     pub(crate) fn naming(&self, standing: CallerRole) -> Naming<'_> {
         if self.absent.is_empty() && !self.policy.hides_from_listings(standing) {
             return Naming::default();
@@ -478,12 +479,12 @@ impl Surface {
         Naming::new(seen, unseen)
     }
 
-    /// The world's notices of changes, if it has any.
+    /// Returns the world's notices of changes, if it has any.
     pub(crate) fn changes(&self) -> Option<&ResourceWatcher> {
         self.resources.as_ref()?.changes.as_ref()
     }
 
-    /// The resources that a listing shows, in order.
+    /// Returns the resources that a listing shows, in order.
     pub(crate) fn listed_resources(&self, standing: CallerRole) -> Vec<Resource> {
         let all = self.resources.as_ref().map(|resources| (resources.list)());
         let all = all.into_iter().flatten();
@@ -491,19 +492,19 @@ impl Surface {
             .collect()
     }
 
-    /// A number that changes with what a listing of resources shows.
+    /// Returns a hash of what a listing of resources shows.
     pub(crate) fn digest_of_listing(&self, standing: CallerRole) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.listed_resources(standing).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Whether a listing for somebody with this standing shows `name`.
+    /// Returns whether a listing for a caller with this role shows `name`.
     pub(crate) fn lists(&self, name: &str, access: Access, standing: CallerRole) -> bool {
         self.policy.lists(standing, self.thing(name, access))
     }
 
-    /// `name` as policies see it.
+    /// Returns `name` as policies see it.
     pub(crate) fn thing<'n>(&'n self, name: &'n str, access: Access) -> AccessTarget<'n> {
         let (name, family) = self.policy_names(name);
         AccessTarget {
@@ -514,29 +515,29 @@ impl Surface {
         }
     }
 
-    /// Tells `observer` of every call.
+    /// Reports every call to `observer`.
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
         self
     }
 
-    /// It stands beside other worlds: where one of them would be served alone, it still is, with the addresses of one that is
-    /// alone.
+    /// Marks this world as an extra next to others: if there is just one world that is not an extra, that one still has
+    /// the addresses of a single world.
     #[must_use]
     pub fn beside_others(mut self) -> Self {
         self.is_beside_others = true;
         self
     }
 
-    /// The world says it only to those who sign in: what it lists may differ from one caller to the next.
+    /// Marks this world as served to signed-in callers only: its listings may differ from one caller to the next.
     #[must_use]
     pub fn for_callers(mut self) -> Self {
         self.has_callers = true;
         self
     }
 
-    /// How long, and for whom, what is in the table may be kept.
+    /// Returns how long, and for whom, the contents of the table may be cached.
     pub(crate) fn table_cache(&self) -> CacheHint {
         CacheHint {
             shared: !self.has_callers,
@@ -544,7 +545,7 @@ impl Surface {
         }
     }
 
-    /// What policies call `name`: a URI without its fragment, and the template that it has the form of.
+    /// Returns the names that policies use for `name`: a URI without its fragment, and the template that it matches.
     pub(crate) fn policy_names<'n>(&self, name: &'n str) -> (&'n str, Option<&str>) {
         if !name.contains("://") {
             return (name, None);
@@ -561,7 +562,7 @@ impl Surface {
     }
 }
 
-/// What every URI of a template starts with.
+/// Returns the prefix that every URI of a template starts with.
 #[must_use]
 pub fn fixed_part(template: &str) -> &str {
     template.split('{').next().unwrap_or(template)

@@ -1,4 +1,4 @@
-//! A tool is a value. Everything that lists, calls, documents or guards a tool reads this one.
+//! A tool is a value. Everything that lists, calls, documents or guards a tool reads this value.
 
 use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 
@@ -9,35 +9,35 @@ use serde_json::Value;
 
 use crate::{CallContext, Failure, FailureKind, JsonObject, input_schema, output_schema};
 
-/// Makes a schema when it is first asked for, so that starting a server does not wait for it.
+/// Generates a schema on first use, so that startup does not wait for it.
 pub type Schema = Box<dyn Fn() -> JsonObject + Send + Sync>;
 
 /// One tool of a world whose state is `S`, made by [`Tool::read`], [`Tool::write`] or [`Tool::destructive`].
 pub struct Tool<S: 'static> {
     /// Name on the wire: verb and noun.
     pub name: Cow<'static, str>,
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
-    /// What it does; the first sentence carries the meaning.
+    /// Description for the model; the first sentence carries the meaning.
     pub description: &'static str,
-    /// What it may change.
+    /// The kind of change it may make.
     pub access: Access,
-    /// Whether a second equal call changes nothing more.
+    /// Whether repeating the same call changes nothing more.
     pub idempotent: bool,
     /// Whether it reaches beyond the world's own state.
     pub open_world: bool,
-    /// How long it works.
+    /// How long a call takes.
     pub pace: Pace,
     /// Schema of the arguments, from their type.
     pub input: Schema,
     /// Schema of the answer, from its type.
     pub output: Schema,
-    /// Does the work.
+    /// The function that does the work.
     pub handler: Handler<S>,
 }
 
 impl<S: 'static> Tool<S> {
-    /// Starts a tool that only reads, so that a second equal call changes nothing.
+    /// Starts a tool that only reads, so that repeating a call changes nothing.
     pub fn read(
         name: impl Into<Cow<'static, str>>,
         title: &'static str,
@@ -66,7 +66,7 @@ impl<S: 'static> Tool<S> {
     }
 }
 
-/// A tool without its handler yet. Unless it says otherwise, a tool is slow and stays within the world's own state.
+/// A tool without its handler. By default, a tool is slow and stays within the world's own state.
 #[must_use]
 pub struct ToolBuilder<S: 'static> {
     name: Cow<'static, str>,
@@ -102,19 +102,19 @@ impl<S: 'static> ToolBuilder<S> {
         }
     }
 
-    /// Says whether a second equal call changes nothing more.
+    /// Sets whether repeating the same call changes nothing more.
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = idempotent;
         self
     }
 
-    /// Says that the tool reaches beyond the world's own state.
+    /// Declares that the tool reaches beyond the world's own state.
     pub fn open_world(mut self) -> Self {
         self.open_world = true;
         self
     }
 
-    /// Says that the tool takes a few milliseconds at most, whatever the arguments.
+    /// Declares that the tool takes a few milliseconds at most, whatever the arguments.
     pub fn quick(mut self) -> Self {
         self.pace = Pace::Quick;
         self
@@ -158,7 +158,7 @@ impl<S: 'static> ToolBuilder<S> {
         self.finish::<P, O>(Handler::Blocking(Box::new(handle)))
     }
 
-    /// Finishes the tool with a handler that waits for others and never blocks. It decodes its arguments of type `P` itself.
+    /// Finishes the tool with an async handler that never blocks. It decodes its arguments of type `P` itself.
     #[must_use]
     pub fn call_async<P: JsonSchema + 'static, O: JsonSchema + 'static>(
         self,
@@ -186,26 +186,27 @@ impl<S: 'static> ToolBuilder<S> {
     }
 }
 
-/// An answer that is on its way.
+/// A pending answer.
 pub type AnswerFuture = BoxFuture<'static, Result<Answer, Failure>>;
 
 type BlockingHandler<S> =
     Box<dyn Fn(&S, JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type WaitingHandler<S> = Box<dyn Fn(Arc<S>, JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 
-/// How a tool does its work.
+/// The function that does a tool's work.
 pub enum Handler<S: 'static> {
-    /// On a thread that may block.
+    /// Runs on a thread that may block.
     Blocking(BlockingHandler<S>),
-    /// By waiting for others, which must not take a thread from anybody: the future never blocks.
+    /// Awaits others without occupying a thread: the future never blocks.
     Waiting(WaitingHandler<S>),
 }
 
 impl<S> Handler<S> {
-    /// Calls a handler from the command line, where nobody else waits.
+    /// Calls a handler from the command line, which has no other callers.
     ///
     /// # Errors
-    /// What the handler returns; [`FailureKind::Internal`] for one that waits, which the command line has none of.
+    /// Returns the handler's own error; [`FailureKind::Internal`] for an async handler, which the command line does not
+    /// have.
     pub fn call(
         &self,
         state: &S,
@@ -227,11 +228,11 @@ impl<S> Handler<S> {
 pub enum Pace {
     /// A few milliseconds at most, whatever the arguments.
     Quick,
-    /// Perhaps longer.
+    /// Possibly longer.
     Slow,
 }
 
-/// What a tool may do to the world's state.
+/// The kind of change a tool may make to the world's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Nothing.
@@ -243,7 +244,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Word for listings.
+    /// Returns the word for listings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -254,30 +255,30 @@ impl Access {
     }
 }
 
-/// What a tool answers: JSON, and what the audit line may say of it.
+/// The answer of a tool: JSON, and what the audit line may say about it.
 pub struct Answer {
     /// The JSON text, with the fields in the order of the type.
     pub text: String,
-    /// For the audit line.
+    /// Facts for the audit line.
     pub facts: AnswerFacts,
 }
 
 /// The only facts about an answer that a log may carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerFacts {
-    /// Sections in the answer, where that means something.
+    /// Number of sections in the answer, where that applies.
     pub sections: Option<usize>,
-    /// Whether the answer was cut.
+    /// Whether the answer was truncated.
     pub truncated: bool,
-    /// The class of what an upstream store answered, such as `2xx`, where one was asked.
+    /// The class of an upstream store's answer, such as `2xx`, if one was asked.
     pub upstream: Option<&'static str>,
 }
 
 impl Answer {
-    /// The answer made of `output`.
+    /// Makes an answer from `output`.
     ///
     /// # Errors
-    /// [`FailureKind::Internal`] when it cannot be written as JSON.
+    /// Returns [`FailureKind::Internal`] if it cannot be serialized as JSON.
     pub fn new(output: &impl Serialize, facts: AnswerFacts) -> Result<Self, Failure> {
         let text = serde_json::to_string(output).map_err(|_| {
             Failure::new(
@@ -292,7 +293,7 @@ impl Answer {
 /// Decodes arguments that the schema has already accepted.
 ///
 /// # Errors
-/// [`FailureKind::InvalidArguments`] when the type is stricter than its schema.
+/// Returns [`FailureKind::InvalidArguments`] if the type is stricter than its schema.
 pub fn decode<P: DeserializeOwned>(arguments: JsonObject) -> Result<P, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|_| {
         Failure::new(

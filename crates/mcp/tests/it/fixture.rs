@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// How long a test waits for something that should come at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The protocol eras that are served.
+/// The supported protocol eras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     /// With `initialize`.
@@ -26,7 +26,7 @@ impl Era {
         }
     }
 
-    /// A request of this era, with the metadata it needs.
+    /// Makes a request of this era, with the metadata it needs.
     pub(crate) fn request(self, id: u64, method: &str, params: Value) -> Value {
         let mut params = params;
         if self == Self::Stateless {
@@ -39,7 +39,7 @@ impl Era {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
     }
 
-    /// A `tools/call` of this era.
+    /// Makes a `tools/call` of this era.
     pub(crate) fn call(self, id: u64, tool: &str, arguments: Value) -> Value {
         self.request(
             id,

@@ -1,24 +1,24 @@
 //! The frame, with worlds made for the test.
 
-/// What a client may offer while somebody fills something in.
+/// Completions for prompts and templates.
 mod completions;
-/// What is kept between the calls of one client.
+/// State kept between the calls of one client.
 mod connections;
-/// How a world says that a call failed.
+/// Encodings of failed calls.
 mod errors;
-/// Handlers that panic, hang or are no longer wanted.
+/// Handlers that panic, hang or are cancelled.
 mod faults;
 mod listings;
 /// Notices about resources.
 mod notices;
-/// Long listings, templates, and how long a client may keep what it got.
+/// Long listings, templates, and how long a client may cache an answer.
 mod pages;
 mod policies;
-/// Handlers that say how far they are.
+/// Handlers that report progress.
 mod progress;
-/// Handlers that ask the person at the other end.
+/// Handlers that ask the user.
 mod questions;
-/// Whether a world can be used, as probes hear it.
+/// Readiness of a world, as probes see it.
 mod readiness;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
@@ -60,14 +60,14 @@ const BETA: &str = "shelf://beta";
 /// State of the test's world.
 #[derive(Clone, Default)]
 struct Shelf {
-    /// Set by a handler that has begun to wait.
+    /// Set by a handler that has started to wait.
     waiting: Arc<AtomicBool>,
     /// Set by a handler that saw its caller give up.
     saw_cancellation: Arc<AtomicBool>,
     changes: Changes,
 }
 
-/// Where the test says that something on the shelf has changed.
+/// Sends the test's notices that something on the shelf has changed.
 #[derive(Clone)]
 struct Changes(broadcast::Sender<ResourceNotice>);
 
@@ -80,13 +80,13 @@ impl Default for Changes {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShelveParams {
-    /// What to put on the shelf.
+    /// The text to put on the shelf.
     title: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Shelved {
-    /// What is on the shelf now.
+    /// The text that is on the shelf now.
     title: String,
 }
 
@@ -270,7 +270,7 @@ impl Client {
         self.to_server.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Ends what the client says; it can still hear.
+    /// Closes the client's output; it can still read.
     async fn close(&mut self) {
         self.to_server.shutdown().await.unwrap();
     }
@@ -282,7 +282,7 @@ impl Client {
         line
     }
 
-    /// The whole line that answers a request. The id is always the same, so that answers can be compared.
+    /// Returns the whole line that answers a request. The id is always the same, so that answers can be compared.
     async fn line(&mut self, method: &str, params: Value) -> String {
         self.send(&self.era.request(7, method, params)).await;
         self.receive_line().await
@@ -298,7 +298,7 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"))
     }
 
-    /// A list from a result, by the given key of each entry.
+    /// Returns a list from a result, by the given key of each entry.
     async fn listed(&mut self, method: &str, list: &str, key: &str) -> Vec<String> {
         let answer = self.ask(method, json!({})).await;
         let entries = answer["result"][list].as_array().unwrap();

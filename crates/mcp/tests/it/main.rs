@@ -1,4 +1,4 @@
-//! Whatever the frame offers to worlds, with worlds made for the test.
+//! Everything the frame offers to worlds, with worlds made for the test.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 

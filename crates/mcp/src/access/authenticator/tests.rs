@@ -1,4 +1,4 @@
-//! Which headers let whom in, and to which vault.
+//! Which headers sign in which caller, and for which vault.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::access::{
 
 const NOW: &str = "2026-11-15T12:00:00Z";
 
-/// Somebody who takes keys and tokens, with the text of a key of `eve` that is good for `vaults`.
+/// Accepts keys and tokens; returned with the text of a key of `eve` that is valid for `vaults`.
 fn with_key(vaults: &[&str]) -> (Authenticator, String) {
     let mut keys = KeyFile::default();
     let holder = KeyHolder {
@@ -32,7 +32,7 @@ fn bearer_of(text: &str) -> String {
     format!("Bearer {text}")
 }
 
-/// Who sent a request, but for what the key is known by, which is random.
+/// Returns the sender of a request, without the mark of the key, which is random.
 async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> AuthResult {
     let answer = testing::ask(authenticator, headers).await;
     answer.map(|identity| Identity {
@@ -69,11 +69,11 @@ async fn keys_come_in_either_header() {
     let authorization = bearer_of(&token);
     let list = headers(&[("authorization", &authorization)]);
     let identity = ask(&authenticator, &list).await.unwrap();
-    // The same name, and somebody else all the same.
+    // The same name, but a different caller.
     assert_eq!(identity.key, "token:eve");
     assert_eq!(identity.token, Some(Secret::new(token.as_str())));
     assert!(!format!("{identity:?}").contains(&token));
-    // A token is no key.
+    // A token is not a key.
     let answer = ask(&authenticator, &headers(&[("x-api-key", &token)])).await;
     assert_eq!(answer, Err(AccessDenial::Invalid("unknown_api_key")));
 }
@@ -164,7 +164,7 @@ async fn a_world_may_take_tokens_only() {
     for (list, expected) in [
         ([("x-api-key", key.as_str())], refused),
         ([("authorization", &bearer_of(&key))], refused),
-        // Whether it would be good elsewhere cannot be told.
+        // The answer does not reveal whether it would be valid elsewhere.
         ([("x-api-key", &wrong)], refused),
         ([("authorization", &bearer_of(&token))], None),
     ] {
@@ -241,7 +241,7 @@ async fn the_vault_is_one_that_is_allowed() {
     });
     let with_context = Authenticator::new(with_context).unwrap();
     let without = with_secret();
-    // What is allowed, what is asked for, what comes of it without an endpoint, and with one.
+    // What is allowed, what is asked for, and the result without an endpoint and with one.
     let cases = [
         (json!(null), None, Some("default"), Some("default")),
         (
@@ -358,7 +358,7 @@ async fn a_key_is_confirmed_as_long_as_it_would_sign_the_same_caller_in() {
         let refused = with(&changed).confirm(&identity, &HERE).await;
         assert_eq!(refused, Err(AccessDenial::NoAccess), "{change}");
     }
-    // Another key under the same id is another key.
+    // Another key under the same id is a different key.
     let mut others = KeyFile::default();
     let other = others.add(holder(Role::Editor, &["two"]), NOW).unwrap();
     let posing = KeyFile::parse(&others.to_text().replace(&other.id, &key.id)).unwrap();

@@ -1,4 +1,4 @@
-//! Answers of the endpoint, and whom they are kept for.
+//! Answers of the endpoint, and for whom they are cached.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::access::{
     },
 };
 
-/// Somebody who asks `origin` for roles, and keeps what it says for ten seconds.
+/// Asks `origin` for roles, and caches its answers for ten seconds.
 fn asking(origin: &TestOrigin) -> Authenticator {
     let mut settings = settings(tokens(Some(SECRET), None));
     settings.context = Some(ContextSettings {
@@ -94,7 +94,7 @@ async fn what_it_says_counts() {
         ),
         (200, "{}", Role::Viewer, None),
     ];
-    // Neither role nor effective user of the token is forgotten silently: one is replaced, the other is a fallback.
+    // Neither role nor effective user of the token is dropped silently: one is replaced, the other is a fallback.
     let plain = token(json!({"role": "admin"}));
     let acting = token(json!({"role": "admin", "acts_for": "carl"}));
     for (status, body, role, effective_user) in good {
@@ -171,7 +171,7 @@ async fn nobody_is_asked_about_somebody_who_has_not_signed_in() {
     let expired = Signer::secret().token("", &claims_with(json!({"exp": START - 100})));
     let answer = ask_in(&authenticator, &expired, "one").await;
     assert_eq!(answer, Err(AccessDenial::Invalid("expired")));
-    // Nor about a vault that the token is not good for.
+    // Nor about a vault that the token is not valid for.
     let limited = token(json!({"vaults": ["one"]}));
     let answer = ask_in(&authenticator, &limited, "two").await;
     assert_eq!(answer, Err(AccessDenial::NoAccess));
@@ -211,7 +211,7 @@ async fn answers_are_kept_for_a_while_and_refusals_for_less() {
     assert_eq!(origin.times(), 4);
 }
 
-/// The value of a header in a head.
+/// Returns the value of a header in a head.
 fn value<'a>(head: &'a str, name: &str) -> &'a str {
     let line = head.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap().trim_start_matches(": ")
@@ -219,7 +219,7 @@ fn value<'a>(head: &'a str, name: &str) -> &'a str {
 
 #[tokio::test]
 async fn users_and_vaults_never_mix() {
-    // Says who asked about what, so that an answer for somebody else is seen.
+    // Echoes who asked about what, so that an answer for another caller is noticed.
     let of = ["ann", "bob"].map(|user| {
         [None, Some("carl"), Some("dora")].map(|acts_for| {
             let claims = json!({"sub": user, "acts_for": acts_for});
@@ -254,7 +254,7 @@ async fn users_and_vaults_never_mix() {
         });
         futures::future::join_all(asked).await;
     }
-    // And each was asked for once, however many came at the same time.
+    // Each was asked for once, however many requests came at the same time.
     assert_eq!(origin.times(), 2 * all.len());
 }
 
@@ -305,14 +305,14 @@ async fn not_too_many_answers_are_kept() {
     }
     let count = || contexts.places.lock().len();
     assert_eq!(count(), MAX_KEPT);
-    // Full of answers that count: another one is asked for each time.
+    // Full of valid answers: another one is asked for each time.
     let late = bearer("late".to_owned());
     for asked in 1..3 {
         assert!(contexts.standing(&late, "token", "one").await.is_ok());
         assert_eq!(origin.times(), asked);
         assert_eq!(count(), MAX_KEPT);
     }
-    // Full of answers that do not: they make room.
+    // Full of expired answers: they make room.
     pass(Duration::from_secs(1));
     for _ in 0..2 {
         assert!(contexts.standing(&late, "token", "one").await.is_ok());

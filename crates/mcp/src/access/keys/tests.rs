@@ -1,4 +1,4 @@
-//! Keys are made, kept, found and refused.
+//! Making, storing, finding and refusing keys.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn file() -> (KeyFile, Vec<NewKey>) {
     (file, keys.into())
 }
 
-/// A good file with one key, in which a test can break something.
+/// Returns a valid file with one key, in which a test can break something.
 fn text() -> String {
     let mut file = KeyFile::default();
     file.add(holder("ann"), NOW).unwrap();
@@ -72,7 +72,7 @@ fn a_secret_opens_nothing_but_its_own_id() {
     assert_eq!(file.check(&swapped), Err(KeyRefusal::Unknown));
     let unknown = second.replacen(&keys[1].id, "0123456789abcdef", 1);
     assert_eq!(file.check(&unknown), Err(KeyRefusal::Unknown));
-    // What an unknown id is compared with must not open anything either.
+    // The value that an unknown id is compared with must not open anything either.
     let zeros = format!("sectile_0000000000000000_{}", "A".repeat(43));
     assert_eq!(file.check(&zeros), Err(KeyRefusal::Unknown));
     assert_eq!(KeyFile::default().check(first), Err(KeyRefusal::Unknown));
@@ -109,7 +109,7 @@ fn revoking_is_for_good_and_for_one() {
     assert_eq!(revoked, [Some("2026-11-16T00:00:00Z"), None, None]);
     assert!(file.verify(keys[0].text.reveal()).is_none());
     assert!(file.verify(keys[2].text.reveal()).is_some());
-    // Who guesses a secret does not learn that its key was there once.
+    // A caller that guesses a secret does not learn that its key existed once.
     let wrong = format!("sectile_{}_{}", keys[0].id, "A".repeat(43));
     assert_eq!(file.check(&wrong), Err(KeyRefusal::Unknown));
 }
@@ -180,7 +180,7 @@ fn a_file_that_is_not_right_is_refused_without_showing_it() {
             good.replace(&value("id"), "\"0123456789ABCDEF\""),
             "the id of key 1",
         ),
-        (format!("{good}\n[[key]]{table}"), "is there twice"),
+        (format!("{good}\n[[key]]{table}"), "appears twice"),
     ];
     for (text, expected) in cases {
         let problem = KeyFile::parse(&text).unwrap_err();

@@ -1,4 +1,4 @@
-//! What a token says, once its signature was checked: for whom and for how long it is good, and who its holder is.
+//! The claims of a token whose signature was checked: its audience, its validity period, and its holder.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,10 +9,10 @@ use crate::access::{AccessDenial, Role, keys::is_header_safe};
 
 type Claims = Map<String, Value>;
 
-/// What a token must be to be taken.
+/// The requirements that a token must meet.
 pub(super) struct Rules<'a> {
     pub(super) issuer: &'a str,
-    /// For whom it must be; empty: for one of `here`.
+    /// The audiences that it may be for; empty means one of `here`.
     pub(super) audience: &'a [String],
     pub(super) here: &'a [&'a str],
     pub(super) leeway: Duration,
@@ -51,7 +51,7 @@ impl Rules<'_> {
         is_meant.then_some(()).ok_or(invalid("wrong_audience"))
     }
 
-    /// From when on a token that was checked is not good any more; `None` when that is beyond all clocks.
+    /// Returns when a token that was checked expires; `None` if no clock can represent that time.
     pub(super) fn end(&self, claims: &Claims) -> Option<SystemTime> {
         let expires = time(claims, "exp").ok()??;
         let end = Duration::try_from_secs_f64(expires).ok()?;
@@ -67,7 +67,7 @@ impl Rules<'_> {
     }
 }
 
-/// Seconds since 1970, which may have a fraction.
+/// Returns a time in seconds since 1970, possibly with a fraction.
 fn time(claims: &Claims, name: &str) -> Result<Option<f64>, AccessDenial> {
     match claims.get(name) {
         None => Ok(None),
@@ -76,7 +76,7 @@ fn time(claims: &Claims, name: &str) -> Result<Option<f64>, AccessDenial> {
     }
 }
 
-/// Who the holder is; `None` when that is not said in a form that can be passed on.
+/// Returns the holder; `None` if it is not given in a form that can be passed on.
 pub(super) fn bearer(claims: &Claims, names: &ClaimNames) -> Option<Bearer> {
     let claim = |name: &str| match name {
         "" => None,
@@ -90,7 +90,7 @@ pub(super) fn bearer(claims: &Claims, names: &ClaimNames) -> Option<Bearer> {
         Some(one) => Some(vec![header_safe(one)?]),
     };
     let effective_user = match claim(&names.effective_user) {
-        // Nobody is named: the store sees the user who signed in.
+        // No user is named: the store sees the user who signed in.
         Some(Value::String(text)) if text.trim().is_empty() => None,
         Some(value) => Some(header_safe(value)?),
         None => None,
@@ -104,7 +104,7 @@ pub(super) fn bearer(claims: &Claims, names: &ClaimNames) -> Option<Bearer> {
     })
 }
 
-/// The role that is named, or the first of a list that is known.
+/// Returns the role that is named, or the first known one of a list.
 fn role(value: &Value) -> Role {
     let known = |value: &Value| {
         let name = value.as_str()?;

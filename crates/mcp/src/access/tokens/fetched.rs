@@ -1,5 +1,5 @@
-//! A set of keys that another server has: fetched when it is needed, again when it is old or a key is missing, and never
-//! more than once at a time.
+//! A key set from another server: fetched when it is needed, again when it is stale or a key is missing, and never more
+//! than once at a time.
 
 use std::{
     sync::Arc,
@@ -16,15 +16,15 @@ use super::{
 };
 use crate::access::AccessDenial;
 
-/// How long nobody is asked again because of a key that is missing, or because the last time failed. Tokens with made-up
-/// keys must not become requests to somebody else.
+/// How long to wait before fetching again because a key is missing or the last fetch failed. Tokens with made-up keys
+/// must not become requests to another server.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The same where there is no set at all, and nobody can sign in until there is.
+/// The same pause if there is no set at all. It is shorter, because no one can sign in until there is one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// How much longer than it counts a set is used when there is no newer one.
+/// How long a stale set is used if there is no newer one.
 const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A set of keys from another server.
+/// A key set from another server.
 pub(super) struct RemoteKeySet(Arc<Inner>);
 
 struct Inner {
@@ -33,7 +33,7 @@ struct Inner {
     client: Client,
     clock: fn() -> SystemTime,
     state: Mutex<RemoteKeyState>,
-    /// Held by whoever asks.
+    /// Held while fetching.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -41,26 +41,26 @@ struct Inner {
 struct RemoteKeyState {
     latest: Option<(Arc<KeySet>, SystemTime)>,
     asked: Option<SystemTime>,
-    /// How often somebody asked.
+    /// Number of fetches so far.
     times: u64,
     failed: bool,
 }
 
 impl RemoteKeyState {
-    /// The set, and whether it still counts.
+    /// Returns the set, and whether it is still fresh.
     fn set(&self, now: SystemTime, keep: Duration) -> Option<(&Arc<KeySet>, bool)> {
         let (set, since) = self.latest.as_ref()?;
         let age = age(now, *since);
         (age < keep.saturating_add(GRACE)).then_some((set, age < keep))
     }
 
-    /// Whether it was asked so lately that it is not asked again.
+    /// Returns whether the last fetch was so recent that there is no other yet.
     fn pauses(&self, now: SystemTime, pause: Duration) -> bool {
         self.asked.is_some_and(|asked| age(now, asked) < pause)
     }
 }
 
-/// How long ago something was. What seems to come from the future is old: the clock was set back.
+/// Returns the time since `then`. A time in the future counts as long ago: the clock was set back.
 fn age(now: SystemTime, then: SystemTime) -> Duration {
     now.duration_since(then).unwrap_or(Duration::MAX)
 }
@@ -82,8 +82,8 @@ impl RemoteKeySet {
         }))
     }
 
-    /// Takes over the set of `previous`, if it is from the same place. It is old from the start, so that it is asked for
-    /// again, and good until there is a newer one.
+    /// Takes over the set of `previous` if it is from the same URL. It is stale from the start, so that it is fetched
+    /// again, and used until there is a newer one.
     pub(super) fn succeed(&self, previous: &Self) {
         if self.0.url != previous.0.url {
             return;
@@ -94,7 +94,7 @@ impl RemoteKeySet {
         state.latest = latest.map(|(set, since)| (set, old.map_or(since, |old| old.min(since))));
     }
 
-    /// The key for `algorithm` with this id, from the set as it is or from a newer one.
+    /// Returns the key for `algorithm` with this id, from the current set or from a newer one.
     pub(super) async fn find(
         &self,
         algorithm: Algorithm,
@@ -108,7 +108,7 @@ impl RemoteKeySet {
         let pause = match (known, key) {
             (Some((_, true)), Some(key)) => return Ok(key.clone()),
             (Some(_), Some(key)) if state.failed && inner.asking.try_lock().is_err() => {
-                // Somebody else waits for an answer that may well not come; this set is what there is.
+                // Another request waits for an answer that may well not come; this set is the best there is.
                 return Ok(key.clone());
             }
             (None, _) => FIRST_PAUSE,
@@ -121,7 +121,7 @@ impl RemoteKeySet {
                 (None, None) => Err(AccessDenial::Unavailable),
             };
         }
-        // In a task of its own, so that it comes to its end also when this request goes away.
+        // In a task of its own, so that it finishes even if this request is cancelled.
         let asking = Arc::clone(inner);
         let seen = state.times;
         let asked = tokio::spawn(async move { asking.ask(seen).await });
@@ -142,7 +142,7 @@ impl Inner {
         self.state.lock().clone()
     }
 
-    /// Asks for the set, unless that was done since it had been asked for `seen` times.
+    /// Fetches the set, unless that happened since `seen` fetches.
     async fn ask(&self, seen: u64) {
         let _asking = self.asking.lock().await;
         if self.state().times != seen {
@@ -168,7 +168,7 @@ impl Inner {
         let failed = state.failed;
         drop(state);
         if failed {
-            tracing::warn!("the key set could not be fetched");
+            tracing::warn!("cannot fetch the key set");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A token taken apart, nothing of it believed yet.
+//! Parsing of tokens. Nothing in the result is trusted yet.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 pub(super) struct Jwt<'a> {
     pub(super) algorithm: String,
     pub(super) kid: Option<String>,
-    /// What the signature is over.
+    /// The bytes that the signature covers.
     pub(super) signed: &'a [u8],
     pub(super) signature: Vec<u8>,
     payload: &'a str,
 }
 
 impl<'a> Jwt<'a> {
-    /// The parts of `token`, if it is a signed token in the compact form.
+    /// Parses `token`; `None` if it is not a signed token in compact form.
     pub(super) fn parse(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;
@@ -28,7 +28,7 @@ impl<'a> Jwt<'a> {
             return None;
         }
         let mut header = object(header)?;
-        // What is critical has to be understood, and nothing that could be named there is.
+        // A critical extension has to be understood, and none of them is.
         if header.contains_key("crit") {
             return None;
         }
@@ -50,7 +50,7 @@ impl<'a> Jwt<'a> {
         })
     }
 
-    /// What the token says. To be read once its signature was checked.
+    /// Returns the claims. Only to be read once the signature was checked.
     pub(super) fn claims(&self) -> Option<Map<String, Value>> {
         object(self.payload)
     }
@@ -62,7 +62,7 @@ fn object(part: &str) -> Option<Map<String, Value>> {
     Some(object)
 }
 
-/// An object in which nothing is said twice, so that no two readers can disagree about it.
+/// An object without duplicate members, so that no two readers can disagree about it.
 struct UnambiguousObject(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for UnambiguousObject {
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for UnambiguousObject {
                 let mut object = Map::new();
                 while let Some((name, value)) = access.next_entry::<String, Value>()? {
                     if object.insert(name, value).is_some() {
-                        return Err(A::Error::custom("a member is there twice"));
+                        return Err(A::Error::custom("a member appears twice"));
                     }
                 }
                 Ok(UnambiguousObject(object))

@@ -1,4 +1,4 @@
-//! Public keys (RFC 7517), each good for exactly one algorithm.
+//! Public keys (RFC 7517), each valid for exactly one algorithm.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{
@@ -8,10 +8,10 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Sizes of RSA keys that are used. Shorter ones can be broken, longer ones are only slow.
+/// Sizes of RSA keys that are accepted. Shorter ones can be broken, longer ones are only slow.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
-/// How a token is signed with a key of a set.
+/// The algorithm that a token is signed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -54,7 +54,7 @@ impl VerificationKey {
         }
     }
 
-    /// Whether `signature` over `message` was made with the other half of this key.
+    /// Returns whether `signature` over `message` was made with the private half of this key.
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match &self.material {
             KeyMaterial::Rsa(key) => key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature),
@@ -73,7 +73,7 @@ impl VerificationKey {
 #[derive(Clone)]
 pub(super) struct KeySet(Vec<VerificationKey>);
 
-/// A set as it is written. Its keys are looked at one by one: one of a new kind does not spoil the others.
+/// The format of a key set. Its keys are read one by one: one of an unknown type does not spoil the others.
 #[derive(Deserialize)]
 struct JwkSet {
     keys: Vec<Value>,
@@ -95,7 +95,7 @@ struct Jwk {
 }
 
 impl KeySet {
-    /// The keys of a set in JSON; `None` when it is no set.
+    /// Parses the keys of a set in JSON; `None` if it is not a key set.
     pub(super) fn parse(json: &[u8]) -> Option<Self> {
         let JwkSet { keys } = serde_json::from_slice(json).ok()?;
         let keys = keys.into_iter().filter_map(|key| {
@@ -109,7 +109,7 @@ impl KeySet {
         self.0.is_empty()
     }
 
-    /// The one key for `algorithm` with this id; a token without an id means the only one there is.
+    /// Returns the one key for `algorithm` with this id; a token without an id means the only key there is.
     pub(super) fn find(&self, algorithm: Algorithm, kid: Option<&str>) -> Option<&VerificationKey> {
         let mut fitting = self.0.iter().filter(|key| {
             key.algorithm() == algorithm && (kid.is_none() || key.kid.as_deref() == kid)
@@ -158,7 +158,7 @@ fn rsa(n: &str, e: &str) -> Option<KeyMaterial> {
     is_usable.then_some(KeyMaterial::Rsa(RsaPublicKeyComponents { n, e }))
 }
 
-/// The bytes of a number, without zeros in front.
+/// Returns the bytes of a number, without leading zeros.
 fn number(text: &str) -> Option<Vec<u8>> {
     let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();

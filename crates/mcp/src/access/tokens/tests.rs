@@ -1,4 +1,4 @@
-//! Which tokens are taken: signatures, algorithms, keys, times, audiences, claims.
+//! Which tokens are accepted: signatures, algorithms, keys, times, audiences, claims.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// What becomes of a token with `changes`, signed with the secret.
+/// Returns the answer to a token with `changes`, signed with the secret.
 fn answer_to(changes: Value) -> Result<Identity, AccessDenial> {
     let token = Signer::secret().token("", &claims_with(changes));
     run(ask_with(&with_secret(), &token))
@@ -34,7 +34,7 @@ fn signers() -> [Signer; 4] {
     ]
 }
 
-/// Somebody who takes tokens of all of `signers`, each with the name of its algorithm as its id.
+/// Accepts tokens of all `signers`, each with the name of its algorithm as its id.
 fn taking(signers: &[Signer]) -> Authenticator {
     let keys: Vec<Value> = signers
         .iter()
@@ -208,7 +208,7 @@ fn what_everybody_can_read_is_no_secret() {
             assert_eq!(answer, Err(invalid("bad_signature")));
         }
     }
-    // A secret in a set is not used, not even for what it was made for.
+    // A secret in a set is not used, not even for its own algorithm.
     let source = KeySetSource::Text(set(&[Signer::secret().jwk("shared"), jwk]));
     let authenticator = Authenticator::new(settings(tokens(None, Some(source)))).unwrap();
     let token = Signer::secret().token("shared", &claims("ann"));
@@ -248,7 +248,7 @@ fn keys_are_found_by_their_ids() {
         (&other, "2", Err(invalid("unknown_key"))),
         (&first, "3", Err(invalid("unknown_key"))),
         (&first, " 1", Err(invalid("unknown_key"))),
-        // Two could have made it.
+        // Two keys could have made it.
         (&first, "", Err(invalid("unknown_key"))),
         (&other, "", Ok(())),
     ];
@@ -320,8 +320,8 @@ fn keys_that_are_for_something_else_are_not_used() {
         assert!(KeySet::parse(text.as_bytes()).unwrap().is_empty(), "{jwk}");
         let source = KeySetSource::Text(text);
         let refused = Authenticator::new(settings(tokens(None, Some(source)))).err();
-        assert_eq!(refused.unwrap(), "the key set has no key that can be used");
-        // It does not spoil the others.
+        assert_eq!(refused.unwrap(), "the key set has no usable key");
+        // It does not affect the others.
         let authenticator = with_set(&[jwk, Signer::ed25519().jwk("2"), p256.jwk("p")]);
         let answer = run(ask_with(&authenticator, &p256.token("p", &claims("ann"))));
         assert!(answer.is_ok());
@@ -424,7 +424,7 @@ fn issuer_and_audience_are_compared_exactly() {
         let expected = expected.map_err(AccessDenial::Invalid);
         assert_eq!(answer.map(|_| ()), expected, "{changes}");
     }
-    // Those in the settings take the place of the endpoint's own.
+    // Those in the settings replace the endpoint's own.
     let mut named = tokens(Some(SECRET), None);
     named.audience = vec!["notes".to_owned(), "notes-test".to_owned()];
     let authenticator = Authenticator::new(settings(named)).unwrap();
@@ -540,13 +540,13 @@ fn settings_without_a_way_to_check_are_refused() {
     assert!(TokenVerifier::new(nobody, clock).is_err());
 }
 
-/// Somebody who asks `origin` for keys.
+/// Asks `origin` for keys.
 fn asking(origin: &TestOrigin, keep: u64) -> Authenticator {
     let source = origin.key_set(Duration::from_secs(keep));
     Authenticator::new(settings(tokens(None, Some(source)))).unwrap()
 }
 
-/// Good for a year from the start.
+/// Returns claims that are valid for a year from the start.
 fn lasting() -> Value {
     claims_with(json!({"exp": START + 31_536_000}))
 }
@@ -566,7 +566,7 @@ async fn keys_are_fetched_once_and_again_when_they_are_rotated() {
     assert!(head.starts_with("GET /keys HTTP/1.1\r\n"), "{head}");
     assert!(!head.contains("authorization"), "{head}");
 
-    // Rotated; a token with an unknown key makes it ask again, though not at once.
+    // Rotated: a token with an unknown key causes another fetch, though not at once.
     origin.now_says(200, set(&[new.jwk("new")]));
     let unknown = Err(invalid("unknown_key"));
     assert_eq!(ask_with(&authenticator, &new_token).await, unknown);
@@ -681,7 +681,7 @@ async fn without_any_keys_it_cannot_be_found_out() {
         assert_eq!(origin.times(), asked);
         pass(Duration::from_secs(1));
     }
-    // What is wrong whatever the keys are is still said.
+    // What is wrong whatever the keys are is still reported.
     let garbled = ask_with(&authenticator, "a.b.c").await;
     assert_eq!(garbled, Err(invalid("malformed")));
 }

@@ -1,4 +1,4 @@
-//! Every keyword that schemas of types use, with what is said when it is not met.
+//! Every keyword that schemas generated from types use, with the message when it is violated.
 
 use schemars::JsonSchema;
 use serde_json::json;

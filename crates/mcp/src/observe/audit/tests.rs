@@ -1,4 +1,4 @@
-//! What is in the record, and where it goes when files come and go.
+//! The content of the audit log, and where it is written when files come and go.
 
 #![expect(
     clippy::disallowed_methods,
@@ -37,7 +37,7 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// The hashes of `callers` in a record with this key.
+/// Returns the hashes of `callers` in a log with this key.
 fn hashes(key: Option<&str>, callers: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
@@ -51,7 +51,7 @@ fn hashes(key: Option<&str>, callers: &[&str]) -> Vec<String> {
     lines(&path).iter().map(hash).collect()
 }
 
-/// The numbers of the calls in a file, in its order.
+/// Returns the numbers of the calls in a file, in file order.
 fn numbers(path: &Path) -> Vec<u64> {
     let number = |line: &Value| {
         let request = line["request"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Which requests rmcp may see: method, headers, size and shape of the message, session, in this order.
+//! Decides which requests rmcp may see, by method, headers, size and shape of the message, and session, in this order.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,16 +30,16 @@ use crate::{
 const EVENT_STREAM: &str = "text/event-stream";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 pub(super) const SESSION_ID: &str = "mcp-session-id";
-/// Revisions that rmcp would serve and we do not.
+/// Revisions that rmcp supports and we do not.
 const UNSERVED: [&str; 2] = ["2024-11-05", "2025-03-26"];
-/// A message of more bytes takes a place among the large ones before it is read.
+/// A message of more bytes takes a slot for large messages before it is read.
 const LARGE_BYTES: u64 = 64 << 10;
 
-/// Decides which requests rmcp may see, once it is known who sent them.
+/// Decides which requests rmcp may see, once their sender is known.
 pub(super) struct AdmissionStep {
-    /// The sessions, where the world has any.
+    /// The sessions, if the world has any.
     pub(super) sessions: Option<Arc<Sessions>>,
-    /// Places for large messages.
+    /// Slots for large messages.
     pub(super) large: Arc<CallerSlots>,
     pub(super) max_body_bytes: usize,
     pub(super) body_timeout: Duration,
@@ -49,19 +49,19 @@ pub(super) struct AdmissionStep {
 pub(super) struct AdmittedRequest {
     pub(super) request: Request,
     pub(super) session: SessionUse,
-    /// Who sent it, where callers sign in.
+    /// The sender's permission, if callers sign in.
     pub(super) leave: Option<Arc<ListenPermit>>,
-    /// The share of memory that its message occupies, if that is large.
+    /// The share of memory that its message occupies, if it is large.
     pub(super) memory: Option<MessageShare>,
 }
 
-/// How a request uses a session.
+/// The relation of a request to a session.
 pub(super) enum SessionUse {
     /// Not at all.
     None,
     /// It opens one.
     Opens(SessionReservation),
-    /// It belongs to one, which stays awake for as long as this is held; with the place of the stream that it asks for.
+    /// It belongs to one, which stays awake while this is held; with the slot of the stream that it asks for.
     Within(SessionLease, Option<StreamSlot>),
 }
 
@@ -93,10 +93,10 @@ impl AdmissionStep {
         {
             return Err(refuse(
                 StatusCode::NOT_FOUND,
-                "Invalid Request: unknown session. This server keeps none; leave Mcp-Session-Id out.",
+                "Invalid Request: unknown session. This server has no sessions; omit Mcp-Session-Id.",
             ));
         }
-        // The check above took wildcards and any case; rmcp wants these by name.
+        // The check above accepted wildcards and any case; rmcp wants these by name.
         parts
             .headers
             .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
@@ -124,7 +124,7 @@ impl AdmissionStep {
         let length = text(headers, "content-length").map(str::parse::<u64>);
         let is_chunked = headers.contains_key(header::TRANSFER_ENCODING);
         let bytes = match length {
-            // Nobody knows, whatever else the head says.
+            // The length is unknown, whatever else the head says.
             _ if is_chunked => u64::MAX,
             Some(Ok(bytes)) => bytes,
             _ => 0,
@@ -142,7 +142,7 @@ impl AdmissionStep {
         }
     }
 
-    /// Reads and decodes the message, and gives the body that rmcp shall read.
+    /// Reads and decodes the message, and returns the body for rmcp.
     async fn message(&self, body: Body) -> Result<(Body, ClientJsonRpcMessage), Box<Response>> {
         let body = Limited::new(body, self.max_body_bytes).collect();
         let bytes = match timeout(self.body_timeout, body).await {
@@ -159,7 +159,7 @@ impl AdmissionStep {
             Ok(Err(_)) => {
                 return Err(refuse(
                     StatusCode::BAD_REQUEST,
-                    "Invalid Request: the body broke off.",
+                    "Invalid Request: the body was cut off.",
                 ));
             }
         };
@@ -169,7 +169,7 @@ impl AdmissionStep {
             (bytes, decoded)
         };
         let (bytes, decoded) = if is_large {
-            // It would hold up everybody else who is served by this thread.
+            // Decoding here would block everyone else who is served by this thread.
             let decoding = tokio::task::spawn_blocking(decode).await;
             decoding.map_err(|_| internal())?
         } else {
@@ -192,7 +192,7 @@ impl AdmissionStep {
         }
     }
 
-    /// The notice stream and the end of a session, where there are such.
+    /// Admits the notice stream and the end of a session, if there are sessions.
     fn admit_without_message(
         &self,
         parts: &mut Parts,
@@ -235,7 +235,7 @@ impl AdmissionStep {
         Ok(SessionUse::Within(using, place))
     }
 
-    /// The session that a message belongs to, or opens.
+    /// Returns the session that a message belongs to, or opens.
     fn session_of(
         &self,
         headers: &HeaderMap,
@@ -277,7 +277,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Whether the headers are of the era that has neither handshake nor sessions.
+/// Returns whether the headers belong to the era that has neither handshake nor sessions.
 fn is_stateless(headers: &HeaderMap) -> bool {
     headers.get(PROTOCOL_VERSION).is_some_and(|version| {
         version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes()

@@ -1,4 +1,5 @@
-//! Who is let in: limits by address, sign-in, limits by caller, in this order; and where clients learn how to sign in.
+//! Authentication: limits by address, sign-in and limits by caller, in this order; and the metadata that tells clients
+//! how to sign in.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -20,40 +21,40 @@ use crate::{
     call::error::Refusal,
 };
 
-/// Where clients find out how to sign in (RFC 9728), before the path of the endpoint.
+/// Path of the metadata about signing in (RFC 9728), before the path of the endpoint.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
-/// Bearers of a list of addresses, the last one being that of the nearest proxy's client.
+/// Header that holds the chain of client addresses; the nearest proxy appends last.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// Settings of the authentication step.
 pub struct AuthenticationSettings {
-    /// Who can sign in; without it, everybody is let in and nobody is told apart.
+    /// Signs callers in; without it, everyone is let in and callers are not told apart.
     pub authenticator: Option<Arc<LiveValue<Authenticator>>>,
-    /// What each role may use.
+    /// The table of what each role may use.
     pub roles: Arc<LiveValue<Acl>>,
-    /// How many requests are taken. They count only where people sign in.
+    /// Rate limits. They apply only if callers sign in.
     pub rates: RateLimits,
-    /// What this server is called from outside, such as `https://notes.example`; without a final slash.
+    /// The URL of this server from outside, such as `https://notes.example`; without a final slash.
     pub public_url: String,
-    /// Reverse proxies whose word about the address of a client counts.
+    /// Reverse proxies that are trusted to report a client's address.
     pub trusted_proxies: Vec<IpAddr>,
-    /// Hears of everybody who is turned away.
+    /// Is notified of every request that is turned away.
     pub observer: Arc<dyn Observer>,
 }
 
-/// The step that finds out who sent a request, before anything else of it is looked at.
+/// The step that identifies the sender of a request before anything else in it is looked at.
 pub struct AuthenticationStep {
     settings: AuthenticationSettings,
 }
 
 impl AuthenticationStep {
-    /// A step with these settings.
+    /// Makes a step with these settings.
     #[must_use]
     pub fn new(settings: AuthenticationSettings) -> Self {
         Self { settings }
     }
 
-    /// Who can sign in, as it is replaced from time to time.
+    /// Returns the authenticator, which a reload may replace.
     pub(super) fn authenticator(&self) -> Option<&Arc<LiveValue<Authenticator>>> {
         self.settings.authenticator.as_ref()
     }
@@ -72,7 +73,7 @@ impl AuthenticationStep {
         admitted.map_err(|wait| self.too_many("address_rate", wait))
     }
 
-    /// Finds out who sent a request; where only a token will do, a key does not.
+    /// Identifies the sender of a request; if only tokens are accepted, a key is not.
     pub(super) async fn sign_in(
         &self,
         parts: &mut Parts,
@@ -98,7 +99,7 @@ impl AuthenticationStep {
         let audience = [resource, self.settings.public_url.clone()];
         let roles = &self.settings.roles;
         let leave = ListenPermit::new(identity, audience, live, roles);
-        // Nothing after this step needs them, and nothing that shows headers can show them.
+        // Nothing after this step needs them, and code that logs headers cannot show them.
         for name in [
             header::AUTHORIZATION.as_str(),
             crate::access::API_KEY_HEADER,
@@ -117,7 +118,7 @@ impl AuthenticationStep {
         self.settings.observer.refused(outcome(status));
     }
 
-    /// The address that a request comes from, as far as that can be believed.
+    /// Returns the address that a request comes from, as far as it can be trusted.
     fn address(&self, parts: &Parts) -> Option<IpAddr> {
         let peer = parts.extensions.get::<SocketAddr>()?.ip().to_canonical();
         if !self.settings.trusted_proxies.contains(&peer) {
@@ -135,7 +136,7 @@ impl AuthenticationStep {
         Some(foreign.last().copied().unwrap_or(peer))
     }
 
-    /// What is served at `path`, as tokens name their audience and the metadata its resource.
+    /// Returns the URL of `path`, which tokens name as their audience and the metadata as its resource.
     pub(super) fn resource(&self, path: &str) -> String {
         format!("{}{path}", self.settings.public_url)
     }
@@ -183,7 +184,7 @@ impl AuthenticationStep {
         response
     }
 
-    /// What RFC 6750, RFC 9728 and the protocol want said to somebody who has not signed in.
+    /// Builds the challenge that RFC 6750, RFC 9728 and the protocol require for a caller that has not signed in.
     fn challenge(
         &self,
         authenticator: &Authenticator,
@@ -213,8 +214,8 @@ impl AuthenticationStep {
     }
 }
 
-/// The metadata of every endpoint that takes tokens, each at the path that RFC 9728 gives it; that of the endpoint `single` also
-/// at the root.
+/// Serves the metadata of every endpoint that accepts tokens, each at the path that RFC 9728 gives it; that of the
+/// endpoint `single` also at the root.
 pub(super) fn metadata_routes(
     step: &AuthenticationStep,
     endpoints: &[String],

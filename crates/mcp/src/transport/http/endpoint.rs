@@ -1,6 +1,6 @@
 //! One endpoint: a request is authenticated (`authenticate.rs`), admitted (`admit.rs`) and then served by rmcp.
 //!
-//! Every refusal is a JSON-RPC error with the fitting status, and so is whatever rmcp itself turns down in plain text.
+//! Every refusal is a JSON-RPC error with a matching status, including those that rmcp itself sends as plain text.
 
 use std::{future, sync::Arc, time::Instant};
 
@@ -50,8 +50,8 @@ impl Endpoint {
         }
     }
 
-    /// What comes before rmcp, in order: the rate of the address, host and origin, sign-in with the rate of the caller, and
-    /// whether the request is one that rmcp may see.
+    /// Performs the steps before rmcp, in order: the rate limit of the address, host and origin, sign-in with the rate
+    /// limit of the caller, and whether the request is one that rmcp may see.
     async fn check(&self, request: Request) -> Result<AdmittedRequest, Box<Response>> {
         let (mut parts, body) = request.into_parts();
         let authentication = &self.settings.authentication;
@@ -86,7 +86,7 @@ impl Endpoint {
         request.extensions_mut().insert(RequestFacts {
             leave: leave.clone(),
             connection,
-            // Where there are sessions, an answer may be part of a stream, whose bytes nobody has at once.
+            // With sessions, an answer may be part of a stream, whose bytes are never available as a whole.
             structured: (!self.admission.has_sessions()).then(|| structured.clone()),
             overload: Some(overload.clone()),
             memory,
@@ -120,8 +120,8 @@ impl Endpoint {
     }
 }
 
-/// The answer to the end of a session. rmcp says "accepted", which some clients take for a failure: it has ended, and
-/// there is nothing to say about it.
+/// Returns the answer to the end of a session. rmcp says "accepted", which some clients take for a failure: the session
+/// has ended, and there is nothing to say about it.
 fn ended(mut response: Response) -> Response {
     if response.status().is_success() {
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -131,7 +131,7 @@ fn ended(mut response: Response) -> Response {
     response
 }
 
-/// The answer to a handshake. Its session is there for good once all of it was sent.
+/// Returns the answer to a handshake. Its session is permanent once all of it was sent.
 fn completing(response: Response, opening: SessionReservation) -> Response {
     if !response.headers().contains_key(SESSION_ID) {
         return response;
@@ -141,7 +141,7 @@ fn completing(response: Response, opening: SessionReservation) -> Response {
     response.map(|body| Body::from_stream(body.into_data_stream().chain(complete)))
 }
 
-/// A stream of notices, which ends with the leave of the caller who asked for it.
+/// Returns a stream of notices, which ends with the permission of the caller that asked for it.
 fn ending(response: Response, place: StreamSlot, leave: Option<Arc<ListenPermit>>) -> Response {
     let over = async move {
         match leave {
@@ -157,7 +157,7 @@ fn ending(response: Response, place: StreamSlot, leave: Option<Arc<ListenPermit>
     })
 }
 
-/// The answer with `text` as its structured content.
+/// Returns the answer with `text` as its structured content.
 async fn completed(response: Response, text: &str) -> Response {
     let (parts, body) = response.into_parts();
     let Ok(bytes) = body.collect().await else {

@@ -1,12 +1,12 @@
-//! The page for somebody who opens the server in a browser.
+//! The page for a user who opens the server in a browser.
 //!
-//! It says what this is and where clients connect, which anybody can find out, and nothing of what is served. It loads
-//! nothing, runs nothing and takes nothing.
+//! It says what this is and where clients connect, which anyone can find out, and nothing about what is served. It
+//! loads nothing, runs nothing and accepts no input.
 
 use axum::{body::Body, response::Response};
 use http::{HeaderValue, header};
 
-/// Headers that keep a page from doing anything but being read.
+/// Headers that keep the page inert.
 const HEADERS: [(header::HeaderName, &str); 6] = [
     (header::CONTENT_TYPE, "text/html; charset=utf-8"),
     (
@@ -19,7 +19,7 @@ const HEADERS: [(header::HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-cache"),
 ];
 
-/// The page, for worlds with these names and addresses.
+/// Returns the page for worlds with these names and addresses.
 pub(super) fn page<'a>(worlds: impl Iterator<Item = (&'a str, String)>) -> String {
     let entries: String = worlds
         .map(|(name, address)| {
@@ -34,7 +34,7 @@ pub(super) fn page<'a>(worlds: impl Iterator<Item = (&'a str, String)>) -> Strin
          <p>This is an MCP server. It gives AI agents Markdown one section at a time. There is nothing to see here in a \
          browser: connect an MCP client over Streamable HTTP to</p>\n\
          <ul>\n{entries}</ul>\n\
-         <p>If signing in is needed, the client is told how. The manual is in the program: <code>sectile docs search \
+         <p>If sign-in is required, the client is told how. The manual is in the program: <code>sectile docs search \
          connect</code> finds how to connect a client, and <code>sectile serve docs</code> serves it to an agent.</p>\n\
          </body>\n</html>\n"
     )
@@ -49,7 +49,7 @@ pub(super) fn respond(page: String) -> Response {
     response
 }
 
-/// Text for HTML. The public address is a setting.
+/// Escapes text for HTML. The public address is a setting.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {

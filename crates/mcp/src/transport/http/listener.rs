@@ -1,9 +1,8 @@
-//! Connections: taken, encrypted where that is configured, bounded, and ended in order.
+//! Connections: accepted, encrypted if that is configured, bounded, and closed in order.
 //!
-//! A connection costs a place among those that may be open (`places`), which it may lose to another while it has no request
-//! under way. A client that does not get on with it loses it as well: while it
-//! says hello, while it sends the head of a request or none at all, and while it does not read what it asked for. The body
-//! of a request is the endpoint's matter.
+//! A connection takes a slot among those that may be open (`places`), which it may lose to another while it has no
+//! request in flight. A client that makes no progress loses it as well: during the TLS handshake, while it sends the
+//! head of a request or none at all, and while it does not read its answer. The endpoint handles the body of a request.
 
 mod places;
 mod stall;
@@ -53,30 +52,31 @@ use self::{
 };
 use crate::access::LiveValue;
 
-/// What a connection buffers at most, where heads may not be longer.
+/// Largest buffer of a connection, unless heads may be longer.
 const BUFFER_BYTES: usize = 64 << 10;
-/// How long nothing is taken after the system could not give a connection; longer each time, up to the second.
+/// How long to back off after the system failed to accept a connection: the first pause, doubled each time, up
+/// to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
-/// How connections are taken.
+/// Settings of the listener.
 #[derive(Clone)]
 pub struct ListenerSettings {
-    /// Certificate and key, where connections are encrypted.
+    /// Certificate and key, if connections are encrypted.
     pub tls: Option<Arc<LiveValue<ServerTls>>>,
     /// Connections that may be open at the same time.
     pub max_connections: usize,
-    /// Those of one address, unless it is that of a proxy.
+    /// The same for one address, unless it is that of a proxy.
     pub max_connections_per_address: usize,
-    /// Reverse proxies, whose address stands for many clients.
+    /// Reverse proxies, whose address represents many clients.
     pub trusted_proxies: Vec<IpAddr>,
-    /// How long the head of a request may take to arrive, and how long a client may not read.
+    /// How long the head of a request may take to arrive, and how long a client may go without reading.
     pub head_timeout: Duration,
     /// Largest head of a request, in bytes.
     pub max_head_bytes: usize,
 }
 
-/// Serves `app` until `shutdown` fires and open requests are answered, or `drain` has passed since. Every request has the
-/// address of its peer, a [`SocketAddr`], in its extensions.
+/// Serves `app` until `shutdown` fires and open requests are answered, or `drain` has passed since. Every request has
+/// the address of its peer, a [`SocketAddr`], in its extensions.
 pub(super) async fn serve(
     listener: TcpListener,
     app: Router,
@@ -90,12 +90,12 @@ pub(super) async fn serve(
         proxies: settings.trusted_proxies.clone(),
     }));
     let connections = GracefulShutdown::new();
-    // Whatever is still open when this function ends, ends with it.
+    // Everything that is still open when this function returns ends with it.
     let abandoned = CancellationToken::new();
     let _abandon = abandoned.clone().drop_guard();
     let server = Arc::new(ConnectionServer {
         protocol: protocol(settings),
-        // Made ready once, not with each request.
+        // Prepared once, not with each request.
         app: app.with_state(()),
         settings: settings.clone(),
         shutdown: shutdown.clone(),
@@ -116,18 +116,18 @@ pub(super) async fn serve(
             tokio::select! {
                 () = abandoned.cancelled() => {}
                 () = server.attend(stream, (peer, &place), watcher) => {}
-                () = place.given_up() => tracing::debug!("a connection gave way to another"),
+                () = place.given_up() => tracing::debug!("a connection was closed to make room for another"),
             }
         });
     }
     drop(listener);
     if timeout(drain, connections.shutdown()).await.is_err() {
-        tracing::warn!("some requests were not answered in time before the end");
+        tracing::warn!("some requests were not answered before the shutdown deadline");
     }
     Ok(())
 }
 
-/// What every connection is served with.
+/// Everything that a connection is served with.
 struct ConnectionServer {
     protocol: http1::Builder,
     app: Router,
@@ -136,7 +136,7 @@ struct ConnectionServer {
 }
 
 impl ConnectionServer {
-    /// Serves one connection to its end.
+    /// Serves one connection until it ends.
     async fn attend(
         &self,
         stream: TcpStream,
@@ -155,14 +155,14 @@ impl ConnectionServer {
         let handshake = TlsAcceptor::from(tls.get().config()).accept(stream);
         let encrypted = tokio::select! {
             biased;
-            // Nothing was asked yet that an answer could be owed to.
+            // There is no request yet that needs an answer.
             () = self.shutdown.cancelled() => return,
             encrypted = timeout(patience, handshake) => encrypted,
         };
         match encrypted {
             Ok(Ok(stream)) => self.converse(stream, peer, watcher).await,
-            Ok(Err(error)) => tracing::debug!(kind = ?error.kind(), "no encryption was agreed on"),
-            Err(_) => tracing::debug!("agreeing on encryption took too long"),
+            Ok(Err(error)) => tracing::debug!(kind = ?error.kind(), "the TLS handshake failed"),
+            Err(_) => tracing::debug!("the TLS handshake timed out"),
         }
     }
 
@@ -191,17 +191,17 @@ impl ConnectionServer {
         if let Err(error) = watcher.watch(connection).await {
             // The text of the error could show what the client sent.
             let timed_out = error.is_timeout();
-            tracing::debug!(timed_out, "a connection broke");
+            tracing::debug!(timed_out, "a connection failed");
         }
     }
 }
 
-/// A request came over a connection that another has taken the place of.
+/// A request arrived on a connection that has lost its slot to another.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection gave way to another")]
+#[error("the connection was closed to make room for another")]
 struct ConnectionDisplaced;
 
-/// The body of an answer. Until it has been sent, its connection has a request under way.
+/// The body of an answer. Until it has been sent, its connection has a request in flight.
 struct TrackedBody {
     body: Body,
     _asking: RequestGuard,
@@ -231,24 +231,24 @@ fn protocol(settings: &ListenerSettings) -> http1::Builder {
     let mut protocol = http1::Builder::new();
     protocol
         .timer(TokioTimer::new())
-        // Counts from the end of the request before, so it also ends a connection that nobody uses.
+        // Counts from the end of the previous request, so it also closes an idle connection.
         .header_read_timeout(settings.head_timeout)
         .max_header_size(settings.max_head_bytes)
         .max_buf_size(settings.max_head_bytes.max(BUFFER_BYTES));
     protocol
 }
 
-/// Takes the next connection, however often the system refuses to give one: out of files, say, it would refuse at once,
-/// and again and again.
+/// Accepts the next connection, however often the system fails to provide one: when it is out of file descriptors, for
+/// example, it would fail again at once.
 async fn persistently<T, F: Future<Output = io::Result<T>>>(mut accept: impl FnMut() -> F) -> T {
     let [mut pause, longest] = PAUSES;
     loop {
         match accept().await {
             Ok(taken) => return taken,
-            // Its client has gone; there may be others.
+            // This client has disconnected; there may be others.
             Err(error) if concerns_one(error.kind()) => {}
             Err(error) => {
-                tracing::warn!(kind = ?error.kind(), "no connection can be taken for now");
+                tracing::warn!(kind = ?error.kind(), "cannot accept connections for now");
                 sleep(pause).await;
                 pause = longest.min(pause * 2);
             }

@@ -1,11 +1,11 @@
-//! Which `Host` and `Origin` headers are let in. A browser page that reaches a local server by DNS rebinding fails here.
+//! Checks of the `Host` and `Origin` headers. A browser page that reaches a local server by DNS rebinding fails here.
 
 use http::{HeaderMap, Uri, header, uri::Authority};
 
-/// Names a server goes by on its own machine.
+/// Names of a server on its own machine.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// The hosts and origins that may talk to a server. Loopback names always may.
+/// The hosts and origins that may use a server. Loopback names are always allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     hosts: Vec<String>,
@@ -13,13 +13,15 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Lets in `hosts` (`example.com` or `example.com:8080`) and `origins` (`https://app.example.com`) besides loopback.
+    /// Allows `hosts` (`example.com` or `example.com:8080`) and `origins` (`https://app.example.com`) in addition to
+    /// loopback.
     #[must_use]
     pub fn new(hosts: Vec<String>, origins: Vec<String>) -> Self {
         Self { hosts, origins }
     }
 
-    /// Whether the headers of a request name a host that is served here, and, if it comes from a page, one that may ask.
+    /// Returns whether the headers of a request name a host that is served here and, if it comes from a page, an
+    /// allowed origin.
     pub(super) fn admit(&self, headers: &HeaderMap, uri: &Uri) -> bool {
         let host = match headers.get(header::HOST) {
             Some(value) => value

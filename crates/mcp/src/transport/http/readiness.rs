@@ -1,7 +1,7 @@
-//! `/readyz`: whether what the worlds read from can be used, and whether the server goes on taking requests.
+//! `/readyz`: whether the sources of the worlds are usable, and whether the server keeps accepting requests.
 //!
-//! A world may have to ask another server, so it is asked on a thread of its own, by one probe at a time and for so long
-//! only; what it said counts for a while, so that probes cannot load what they ask about.
+//! A world may have to ask another server, so it is asked on a thread of its own, by one probe at a time and with a
+//! timeout; its answer is cached for a while, so that probes cannot load what they ask about.
 
 use std::{
     sync::Arc,
@@ -23,10 +23,10 @@ use crate::Surface;
 /// How long a world may take to say that it is ready.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long what the worlds said counts.
+/// How long the answers of the worlds are cached.
 const KEEP: Duration = Duration::from_secs(1);
 
-/// What probes are answered.
+/// The state behind the answers to probes.
 pub(super) struct Readiness {
     stopping: CancellationToken,
     known: Mutex<ReadinessState>,
@@ -34,20 +34,20 @@ pub(super) struct Readiness {
 
 struct ReadinessState {
     worlds: Vec<WorldProbe>,
-    /// When they were asked last.
+    /// When the worlds were last asked.
     asked: Option<Instant>,
 }
 
-/// A world, and what it said last.
+/// A world and its last answer.
 struct WorldProbe {
     surface: Arc<Surface>,
     is_ready: bool,
-    /// One that did not answer in time is not asked again before it does: threads are few.
+    /// A world that did not answer in time is not asked again before it does: threads are few.
     running: Option<JoinHandle<Result<(), String>>>,
 }
 
 impl Readiness {
-    /// That of these worlds, until `stopping` fires.
+    /// Reports on these worlds, until `stopping` fires.
     pub(super) fn new(
         surfaces: impl Iterator<Item = Arc<Surface>>,
         stopping: CancellationToken,
@@ -67,7 +67,8 @@ impl Readiness {
         }
     }
 
-    /// The answer to a probe: `ready`, or `not ready` and why: `stopping`, or the names of the worlds, one a line.
+    /// Returns the answer to a probe: `ready`, or `not ready` and the reason: `stopping`, or the names of the worlds,
+    /// one per line.
     pub(super) async fn answer(&self) -> Response {
         if self.stopping.is_cancelled() {
             return not_ready(&["stopping"]);
@@ -87,7 +88,7 @@ impl Readiness {
 }
 
 impl WorldProbe {
-    /// Asks the world, and tells the log when it says something else than before.
+    /// Asks the world, and logs it if the answer has changed.
     async fn ask(&mut self) {
         let said = self.said().await;
         let world = self.surface.world();
@@ -109,10 +110,12 @@ impl WorldProbe {
         });
         match timeout(PATIENCE, &mut running).await {
             Ok(Ok(said)) => said,
-            Ok(Err(_)) => Err("Asking failed: a defect of the server.".to_owned()),
+            Ok(Err(_)) => {
+                Err("The readiness check failed because of a defect in the server.".to_owned())
+            }
             Err(_) => {
                 self.running = Some(running);
-                Err("No answer came in time.".to_owned())
+                Err("The readiness check timed out.".to_owned())
             }
         }
     }

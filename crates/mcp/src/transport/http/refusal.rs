@@ -1,4 +1,4 @@
-//! How a request is refused over HTTP: a JSON-RPC error with the fitting status.
+//! Refusals over HTTP: a JSON-RPC error with a matching status.
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,10 +7,10 @@ use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId};
 use crate::{call::error::Refusal, transport::message};
 
 pub(super) const JSON: &str = "application/json";
-/// When to try again, in seconds, where nothing better is known.
+/// Default `Retry-After`, in seconds.
 pub(super) const SOON: HeaderValue = HeaderValue::from_static("1");
 
-/// Word for the log line of a request that was turned away with this status.
+/// Returns the word for the log line of a request that was turned away with this status.
 pub(super) fn outcome(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "unauthenticated",
@@ -37,7 +37,7 @@ pub(super) fn refuse(status: StatusCode, message: &'static str) -> Box<Response>
     respond(status, &message::invalid_request(message, None))
 }
 
-/// The answer for a path that serves nothing.
+/// Returns the answer for a path that serves nothing.
 pub(super) fn not_found() -> Response {
     *refuse(StatusCode::NOT_FOUND, "Not found: no world is served here.")
 }

@@ -1,15 +1,15 @@
-//! Sessions of the handshake eras over HTTP: rmcp's, bounded in number, each with an owner, and safe against ids that are
-//! used twice.
+//! Sessions of the handshake eras over HTTP: rmcp's, bounded in number, each with an owner, and safe against reused
+//! ids.
 //!
-//! An open session costs tens of kilobytes in rmcp: channels and tasks that wait. One that nobody uses for a while is put to
-//! rest: rmcp's part of it goes, what belongs to the client stays, and its next message wakes it up.
+//! An open session costs tens of kilobytes in rmcp: channels and tasks that wait. A session that is idle for a while is
+//! put to rest: rmcp's part of it is dropped, the client's state is kept, and its next message wakes it up.
 //!
-//! A session belongs to its owner from the moment that rmcp makes it: the endpoint says for whom it opens one in a task-local
-//! ([`SessionReservation`]), because rmcp does not. Anyone who hangs up before the answer has left leaves no session behind, and one
-//! that its client never comes back to ends soon.
+//! A session belongs to its owner from the moment that rmcp makes it: the endpoint says for whom it opens one in a
+//! task-local ([`SessionReservation`]), because rmcp does not. A client that disconnects before the answer was sent
+//! leaves no session behind, and one that its client never comes back to ends soon.
 //!
-//! rmcp can lose an answer when a client uses the id of a request that still runs. Requests therefore pass the same list
-//! of running ids as on stdio; what rmcp knows a request by is changed back on the way out.
+//! rmcp can lose an answer when a client uses the id of a request that still runs. Requests therefore pass the same
+//! list of running ids as on stdio; rmcp's id of a request is changed back on the way out.
 
 use std::{
     collections::HashMap,
@@ -55,17 +55,17 @@ pub(super) struct Sessions {
     local: LocalSessionManager,
     places: Mutex<SessionTable>,
     bounds: SessionBounds,
-    /// Who can sign in, where callers do.
+    /// The authenticator, if callers sign in.
     authenticator: Option<Arc<LiveValue<Authenticator>>>,
     /// Ends the streams that nothing else would end.
     stopping: CancellationToken,
 }
 
-/// Who has which places. A caller's place is counted once: while the session is being opened, then as the session.
+/// The sessions and reservations. Each counts once: while the session is being opened, then as the session.
 #[derive(Default)]
 struct SessionTable {
     open: HashMap<SessionId, Arc<HttpSession>>,
-    /// Who is opening a session that rmcp has not made yet.
+    /// Owners of sessions that are being opened and that rmcp has not made yet.
     opening: Vec<Owner>,
 }
 
@@ -76,7 +76,7 @@ impl SessionTable {
         open.count() + opening.count()
     }
 
-    /// Gives a place back that no session was made for.
+    /// Releases a reservation that no session was made for.
     fn free(&mut self, owner: &Owner) {
         if let Some(place) = self.opening.iter().position(|other| other == owner) {
             self.opening.swap_remove(place);
@@ -84,22 +84,22 @@ impl SessionTable {
     }
 }
 
-/// How many sessions may be open, and for how long.
+/// Limits on the number and lifetime of sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionBounds {
     /// Sessions of one world.
     pub max: usize,
-    /// Sessions of one caller in one world, where callers sign in.
+    /// Sessions of one caller in one world, if callers sign in.
     pub max_per_caller: usize,
-    /// How long a session stays awake that nobody uses. Waking it up takes a fraction of a millisecond.
+    /// How long an idle session stays awake. Waking it up takes a fraction of a millisecond.
     pub rest_after: Duration,
     /// How long a session may be open without a message.
     pub idle: Duration,
-    /// How long a session is kept that its client has not come back to since the handshake.
+    /// How long a session is kept if its client has not come back since the handshake.
     pub confirm_within: Duration,
 }
 
-/// Who opened a session: what the caller is known by. Where nobody signs in, all callers are the same one.
+/// The caller that opened a session. If callers do not sign in, all of them are the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner(pub(super) Option<String>);
 
@@ -107,23 +107,23 @@ struct HttpSession {
     in_flight: InFlightRequests,
     owner: Owner,
     connection: Arc<Connection>,
-    /// Notice streams that its client has open.
+    /// Number of notice streams that its client has open.
     streams: Arc<AtomicUsize>,
     life: Mutex<SessionLife>,
-    /// Held while it is put to rest, so that nobody finds half a session.
+    /// Held while it is put to rest, so that no request finds half a session.
     switching: tokio::sync::Mutex<()>,
 }
 
-/// Where a session is between awake and gone.
+/// The state of a session between awake and closed.
 struct SessionLife {
     /// Requests and streams that need it.
     users: usize,
     last_used: Instant,
     /// Whether its client has come back after the handshake.
     is_confirmed: bool,
-    /// The end of rmcp's part is told to us some time after we have made it: so many more of these say nothing.
+    /// Number of end events to ignore: rmcp reports the end of its part some time after we have caused it.
     late_ends: usize,
-    /// What the client said when it opened the session, which wakes it up.
+    /// The client's handshake, which wakes the session up.
     opened_with: Option<SessionState>,
 }
 
@@ -136,7 +136,7 @@ impl SessionLease {
         Self(Arc::clone(session))
     }
 
-    /// Waits until the session is whole, if it is just being put to rest.
+    /// Waits until the session is complete, if it is just being put to rest.
     pub(super) async fn awake(&self) {
         drop(self.0.switching.lock().await);
     }
@@ -145,7 +145,7 @@ impl SessionLease {
         &self.0.connection
     }
 
-    /// A place for one more notice stream of this session, if there is one.
+    /// Takes a slot for one more notice stream of this session, if there is one.
     pub(super) fn stream(&self) -> Option<StreamSlot> {
         let place = StreamSlot(Arc::clone(&self.0.streams));
         (self.0.streams.fetch_add(1, Ordering::Relaxed) < MAX_STREAMS).then_some(place)
@@ -160,10 +160,10 @@ impl Drop for SessionLease {
     }
 }
 
-/// Notice streams that one session may have open. One is enough; a client that lost one may not know it yet.
+/// Number of notice streams that one session may have open. One is enough; a client that lost one may not know it yet.
 const MAX_STREAMS: usize = 8;
 
-/// The place of a notice stream, given back when dropped.
+/// The slot of a notice stream, released when dropped.
 pub(super) struct StreamSlot(Arc<AtomicUsize>);
 
 impl Drop for StreamSlot {
@@ -190,31 +190,32 @@ impl HttpSession {
         }
     }
 
-    /// Whether nobody has used it for so long.
+    /// Returns whether it has been idle for this long.
     fn is_idle_for(&self, time: Duration) -> bool {
         let life = self.life.lock();
         life.users == 0 && self.in_flight.is_empty() && life.last_used.elapsed() >= time
     }
 
-    /// Whether its client never came back after the handshake, and should have.
+    /// Returns whether its client should have come back after the handshake, but never did.
     fn is_abandoned(&self, confirm_within: Duration) -> bool {
         !self.life.lock().is_confirmed && self.is_idle_for(confirm_within)
     }
 }
 
 tokio::task_local! {
-    /// For whom the request that is being served opens a session.
+    /// The reservation of the session that the current request opens.
     static OPENING: Arc<ReservedSession>;
 }
 
-/// A place for a session that is being opened. Dropped before [`SessionReservation::complete`], it takes the session with it.
+/// Reservation of a session that is being opened. Dropped before [`SessionReservation::complete`], it closes the
+/// session.
 pub(super) struct SessionReservation {
     sessions: Arc<Sessions>,
     reserved: Arc<ReservedSession>,
     is_complete: bool,
 }
 
-/// What a session will be made with.
+/// The parts that a session will be made of.
 struct ReservedSession {
     owner: Owner,
     connection: Arc<Connection>,
@@ -223,7 +224,7 @@ struct ReservedSession {
 }
 
 impl SessionReservation {
-    /// What will be kept for the session.
+    /// Returns the state that will be kept for the session.
     pub(super) fn connection(&self) -> &Arc<Connection> {
         &self.reserved.connection
     }
@@ -233,7 +234,7 @@ impl SessionReservation {
         OPENING.scope(Arc::clone(&self.reserved), handshake).await
     }
 
-    /// The answer to the handshake has left.
+    /// Keeps the session: the answer to the handshake was sent.
     pub(super) fn complete(mut self) {
         self.is_complete = true;
     }
@@ -264,9 +265,9 @@ impl Sessions {
         stopping: CancellationToken,
     ) -> Self {
         let mut config = SessionConfig::default();
-        // Who is idle, and for how long, is decided here.
+        // This module decides which sessions are idle, and for how long.
         config.keep_alive = None;
-        // A stream that breaks off is not worth resuming: the answer is there when the client asks again.
+        // A broken stream is not worth resuming: the answer is there when the client asks again.
         config.sse_retry = None;
         config.completed_cache_ttl = Duration::ZERO;
         let mut local = LocalSessionManager::default();
@@ -280,7 +281,7 @@ impl Sessions {
         }
     }
 
-    /// A place for a new session, if there is one.
+    /// Reserves a new session, if there is room.
     pub(super) fn begin_opening(self: &Arc<Self>, owner: &Owner) -> Option<SessionReservation> {
         let mut places = self.places.lock();
         let all = places.open.len() + places.opening.len();
@@ -301,7 +302,7 @@ impl Sessions {
         })
     }
 
-    /// The session of this id, if `owner` has it open. That of somebody else is as unknown as any.
+    /// Returns the session with this id if `owner` has it open. That of another caller is as unknown as any.
     pub(super) fn using(&self, id: &str, owner: &Owner) -> Option<SessionLease> {
         let places = self.places.lock();
         let session = places.open.get(id);
@@ -310,8 +311,8 @@ impl Sessions {
         Some(SessionLease::new(session))
     }
 
-    /// Puts sessions to rest that nobody uses, and ends those that nobody has used for too long, or whose key was revoked,
-    /// until the server stops.
+    /// Puts idle sessions to rest, and ends those that were idle for too long or whose key was revoked, until the
+    /// server stops.
     pub(super) async fn look_after(self: Arc<Self>) {
         let SessionBounds {
             rest_after,
@@ -348,7 +349,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions that were last used with a key that is not good any more.
+    /// Ends the sessions that were last used with a key that is no longer valid.
     async fn end_revoked(&self) {
         let Some(authenticator) = self.authenticator.as_ref().map(|live| live.get()) else {
             return;
@@ -371,7 +372,7 @@ impl Sessions {
     async fn rest(&self, id: &SessionId, session: &HttpSession) {
         let _switching = session.switching.lock().await;
         let is_awake = self.local.has_session(id).await.unwrap_or(false);
-        // Somebody may have come since, who now waits for the switching to be over.
+        // A request may have come since, which now waits for the switch to be over.
         if !is_awake || !session.is_idle_for(self.bounds.rest_after) {
             return;
         }
@@ -398,9 +399,9 @@ impl Sessions {
         }
     }
 
-    /// Ends what is left of a session that nobody can find any more.
+    /// Ends what is left of a session that can no longer be found.
     async fn close(&self, id: &SessionId, session: &HttpSession) {
-        // Anyone who is about to use it finds no session, instead of half of one.
+        // A request that is about to use it finds no session, instead of half of one.
         drop(session.switching.lock().await);
         self.close_local(id).await;
     }
@@ -554,7 +555,7 @@ impl SessionManager for Sessions {
     }
 }
 
-/// What clients said when they opened their sessions: rmcp asks for it when a session that it does not have is used.
+/// The handshakes of the clients: rmcp asks for one when a session that it does not have is used.
 pub(super) struct HandshakeStore(pub(super) Arc<Sessions>);
 
 #[async_trait::async_trait]
@@ -605,7 +606,7 @@ impl Transport<RoleServer> for SessionTransport {
     }
 }
 
-/// The answer under the id that the client gave its request.
+/// Returns the answer under the id that the client gave its request.
 fn with_id(
     mut answer: ServerSseMessage,
     known_by: &RequestId,
@@ -681,7 +682,7 @@ mod tests {
         let eve = owner("eve");
         for round in 0..50 {
             let opening = sessions.begin_opening(&eve).expect("there is room");
-            // Before there is a session, and after.
+            // Both before there is a session, and after.
             let made = match round % 2 {
                 0 => None,
                 _ => Some(open(&sessions, &opening).await),

@@ -1,7 +1,8 @@
-//! What a message may hold before it is made a tree of values, and what is kept of a handshake.
+//! Limits on a message before it is parsed into a tree of values, and on the parts of a handshake that are kept.
 //!
-//! A client picks ids, names and the depth of its parameters. A tree of values takes up to thirty times the bytes that it
-//! was written with, and some of it outlives the message: ids as long as a request runs, a handshake as long as a session.
+//! A client picks ids, names and the depth of its parameters. A tree of values takes up to thirty times the bytes that
+//! it was written with, and some of it outlives the message: ids as long as a request runs, a handshake as long as a
+//! session.
 
 use std::borrow::Cow;
 
@@ -15,16 +16,16 @@ use crate::call::caller::cut;
 
 /// Longest id of a request, and longest progress token, in bytes.
 pub(crate) const MAX_ID_BYTES: usize = 256;
-/// Values that a message may hold: objects, lists, members and what is in them.
+/// Number of values that a message may hold: objects, lists, members and what is in them.
 pub(super) const MAX_VALUES: usize = 1 << 16;
 /// How deep a message may nest. The decoder goes no deeper.
 const MAX_DEPTH: usize = 128;
-/// A shorter message cannot hold more values than are allowed, since each takes a byte and a separator.
+/// Length in bytes below which a message cannot exceed [`MAX_VALUES`], since each value takes a byte and a separator.
 const FEW_BYTES: usize = 2 * MAX_VALUES;
 /// Longest protocol version that is looked at. All that exist have ten bytes.
 const MAX_VERSION_BYTES: usize = 32;
 
-/// Whether an id, or a progress token, is short enough to be kept.
+/// Returns whether an id, or a progress token, is short enough to be kept.
 pub(crate) fn is_short(id: &RequestId) -> bool {
     match id {
         RequestId::Number(_) => true,
@@ -32,18 +33,18 @@ pub(crate) fn is_short(id: &RequestId) -> bool {
     }
 }
 
-/// What a message is before it is decoded.
+/// The size class of a message before it is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageExtent {
-    /// Not too much, if it is JSON.
+    /// Within the limits, if it is JSON.
     Bounded,
     /// It may hold more values than are allowed.
     TooMany,
-    /// It nests deeper than any reader goes.
+    /// It nests deeper than any parser goes.
     TooDeep,
 }
 
-/// How much a message holds, whether or not it is JSON.
+/// Measures a message, whether or not it is JSON.
 pub(super) fn extent(bytes: &[u8]) -> MessageExtent {
     if bytes.len() <= FEW_BYTES {
         return MessageExtent::Bounded;
@@ -70,8 +71,8 @@ pub(super) fn extent(bytes: &[u8]) -> MessageExtent {
     MessageExtent::Bounded
 }
 
-/// A long handshake as a short one that says the same as far as this server listens, made without a tree of the rest;
-/// `None` when the message is short, or is not a handshake.
+/// Returns a long handshake as a short one with the same meaning for this server, made without parsing the rest into a
+/// tree; `None` if the message is short, or is not a handshake.
 pub(super) fn shortened(bytes: &[u8]) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct MethodPeek<'a> {
@@ -118,8 +119,8 @@ struct HandshakeClient {
     version: String,
 }
 
-/// Leaves of a handshake what this server asks for later: the version, who the client is, and whether it can show forms.
-/// A session keeps it as long as it is open.
+/// Reduces a handshake to the parts this server needs later: the version, the client's name and version, and whether it
+/// can show forms. A session keeps it as long as it is open.
 pub(crate) fn keep_essentials(params: &mut InitializeRequestParams) {
     let given = std::mem::take(&mut params.capabilities);
     params.capabilities = essential(given);
@@ -128,7 +129,7 @@ pub(crate) fn keep_essentials(params: &mut InitializeRequestParams) {
     params.meta = None;
     let version = params.protocol_version.as_str();
     if version.len() > MAX_VERSION_BYTES {
-        // Nobody serves such a version, and the answer is the same for all of those.
+        // No server supports such a version, and the answer is the same for all of them.
         params.protocol_version = ProtocolVersion::V_2025_11_25;
     }
 }

@@ -1,7 +1,7 @@
-//! Notices about resources: to subscribers of a connection, and to those who listen in the stateless era.
+//! Notices about resources: to subscribers of a connection, and to listeners of the stateless era.
 //!
-//! What a policy hides, or keeps from callers, gives no notice: not when it changes, and not when only the part of a
-//! listing that it hides has changed. Nor does anybody get one who could not sign in any more.
+//! A resource that a policy hides, or keeps from callers, causes no notice: not when it changes, and not when only the
+//! hidden part of a listing has changed. Nor does a caller get one that could no longer sign in.
 
 use std::{collections::BTreeSet, future::Future, sync::Arc};
 
@@ -21,30 +21,30 @@ use crate::{
     },
 };
 
-/// Who hears of changes.
+/// A receiver of notices.
 pub(super) trait Audience: Send + Sync {
-    /// Whether it may hear of anything now.
+    /// Returns whether it may receive notices now.
     fn ear(&self) -> impl Future<Output = NoticeAccess> + Send;
-    /// Those of the resources that are watched.
+    /// Returns the watched resources.
     fn watched(&self) -> BTreeSet<String>;
     fn watches(&self, uri: &str) -> bool;
-    /// Fails when nobody is there any more.
+    /// Fails if the client has disconnected.
     fn tell_updated(&self, uri: String) -> impl Future<Output = Result<(), ClientGone>> + Send;
     fn tell_list_changed(&self) -> impl Future<Output = Result<(), ClientGone>> + Send;
 }
 
-/// Whether somebody may hear of changes.
+/// Whether a client may receive notices.
 pub(super) enum NoticeAccess {
-    /// Of what is there for somebody with this standing.
+    /// About everything that a caller with this role can see.
     Open(CallerRole),
-    /// Of nothing, until they come with other credentials.
+    /// About nothing, until the client sends other credentials.
     Closed,
-    /// Of nothing any more.
+    /// Never again.
     Deaf,
 }
 
 impl NoticeAccess {
-    /// What somebody who came with `leave` may hear, or this if that does not hold any more.
+    /// Returns the access of a client that came with `leave`, or `otherwise` if that no longer holds.
     async fn by(leave: Option<Arc<ListenPermit>>, otherwise: Self) -> Self {
         match leave {
             None => Self::Open(None),
@@ -54,7 +54,7 @@ impl NoticeAccess {
     }
 }
 
-/// Nobody is there any more.
+/// The client has disconnected.
 pub(super) struct ClientGone;
 
 /// A client of the handshake eras, on a connection that carries notices.
@@ -137,8 +137,8 @@ impl Audience for Listener {
     }
 }
 
-/// What a listener may have of what it asked for. A URI that does not exist is accepted like any other, and gives no
-/// notice.
+/// Returns the part of what a listener asked for that it may have. A URI that does not exist is accepted like any
+/// other, and causes no notice.
 pub(super) fn acceptable(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resources_list_changed = requested.resources_list_changed;
@@ -151,7 +151,7 @@ pub(super) fn acceptable(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted
 }
 
-/// Begins to tell the client of a connection, until that ends. Does nothing when it has begun before.
+/// Starts to send notices to the client of a connection, until that ends. Does nothing if that has already started.
 pub(super) fn tell_connection(
     surface: &Arc<Surface>,
     connection: &Connection,
@@ -188,7 +188,7 @@ pub(super) fn tell_connection(
     });
 }
 
-/// Tells `audience` of changes until there are none any more, or nobody is there.
+/// Sends notices of changes to `audience` until there can be no more, or the client has disconnected.
 pub(super) async fn tell(
     surface: &Arc<Surface>,
     audience: &impl Audience,
@@ -231,7 +231,7 @@ pub(super) async fn tell(
                 }
             }
             Ok(ResourceNotice::ListChanged) => listing.tell(surface, audience).await,
-            // What was missed may have been anything.
+            // The missed notices may have been about anything.
             Err(RecvError::Lagged(_)) => tell_all(surface, audience, &mut listing).await,
             Err(RecvError::Closed) => return,
         };
@@ -241,8 +241,8 @@ pub(super) async fn tell(
     }
 }
 
-/// Tells of everything that may have changed while nobody was told. Where part of the listing is hidden, nobody knows
-/// whether the rest of it has changed, so nothing is said of it.
+/// Sends notices of everything that may have changed while none were sent. If part of the listing is hidden, there is
+/// no way to know whether the rest of it has changed, so no notice is sent about it.
 async fn tell_missed(
     surface: &Arc<Surface>,
     audience: &impl Audience,
@@ -272,7 +272,7 @@ async fn tell_all(
     listing.tell(surface, audience).await
 }
 
-/// The listing as it was last told of, where part of it is hidden.
+/// The last listing that a notice was sent about, if part of it is hidden.
 struct Listing {
     standing: CallerRole,
     digest: Option<u64>,

@@ -1,4 +1,4 @@
-//! What goes through rmcp's own types: entries of listings, and completions.
+//! Conversions to rmcp's own types: entries of listings, and completions.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ pub(super) fn asked_completion(
     })
 }
 
-/// The first of `values`, as many as an answer may have, and how many there are.
+/// Returns the first of `values`, as many as an answer may have, and their total number.
 pub(super) fn wire_completion(mut values: Vec<String>) -> CompleteResult {
     let total = values.len();
     values.truncate(CompletionInfo::MAX_VALUES);

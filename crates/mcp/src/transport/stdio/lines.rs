@@ -2,22 +2,22 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Bytes that may end a line and do not count towards its length.
+/// Bytes of a line ending, which do not count towards the length of a line.
 const LINE_END: usize = 2;
 
 pub(super) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that are known to hold no line end.
+    /// Number of bytes of `buffer` that are known to contain no line ending.
     scanned: usize,
     max_bytes: usize,
-    /// Inside a line that is too long: what is left of it is thrown away.
+    /// Whether the input is inside a line that is too long, the rest of which is discarded.
     skipping: bool,
 }
 
 /// One line.
 pub(super) enum InputLine {
-    /// Without its end.
+    /// A line without its ending.
     Complete(Vec<u8>),
     TooLong,
 }
@@ -33,7 +33,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line, or `None` at the end of input. May be dropped at any await and called again.
+    /// Returns the next line, or `None` at the end of input. May be dropped at any await and called again.
     pub(super) async fn next(&mut self) -> Option<InputLine> {
         loop {
             let unseen = &self.buffer[self.scanned..];
@@ -55,7 +55,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             match self.reader.read_buf(&mut self.buffer).await {
                 Ok(1..) => {}
-                // A stream that breaks has ended.
+                // A broken stream counts as ended.
                 Ok(0) | Err(_) if self.buffer.is_empty() || self.skipping => return None,
                 Ok(0) | Err(_) => {
                     self.scanned = 0;

@@ -1,4 +1,4 @@
-//! What becomes of texts when one of the tools that they name cannot be seen.
+//! Rewording of text when one of the tools that it names cannot be seen.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ const TOOLS: [&str; 6] = [
     "history",
 ];
 
-/// For a caller who sees all of [`TOOLS`] but these.
+/// For a caller that sees all of [`TOOLS`] except these.
 fn without(unseen: &[&'static str]) -> Naming<'static> {
     let seen = TOOLS.into_iter().filter(|name| !unseen.contains(name));
     Naming::new(seen.collect(), unseen.to_vec())
@@ -64,11 +64,11 @@ fn what_names_a_hidden_tool_is_left_out_and_the_rest_stays() {
             "Use get_section (whole), edit_text (a passage), delete_section.",
             "Use get_section (whole), delete_section.",
         ),
-        // Where a value comes from.
+        // The source of a value.
         ("Id of a section, from edit_text.", "Id of a section."),
         ("A token for edit_text", "A token"),
         ("From edit_text", ""),
-        // No name of that tool.
+        // Not the name of that tool.
         (
             "The edit_texts and my_edit_text.",
             "The edit_texts and my_edit_text.",

@@ -1,4 +1,4 @@
-//! What a client may offer while somebody fills something in.
+//! Completions for prompts and templates.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What is kept between the calls of one client.
+//! State kept between the calls of one client.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Client, Shelf, limits, spec, tool, wire::HttpServer};
 use crate::fixture::Era;
 
-/// Answers with the title of the call before.
+/// Answers with the title of the previous call.
 pub(super) fn remember(
     _: &Shelf,
     arguments: JsonObject,

@@ -1,4 +1,4 @@
-//! How a world says that a call failed: as a result, or as a JSON-RPC error.
+//! Encodings of failed calls: as a result, or as a JSON-RPC error.
 
 use sectile_mcp::{
     Access, ErrorResponse, Failure, FailureKind, Policy, Resources, Surface, UnknownTool,
@@ -25,7 +25,7 @@ fn torn() -> Failure {
     )
 }
 
-/// A world in which everything fails, and says so with JSON-RPC errors.
+/// A world in which everything fails with JSON-RPC errors.
 fn failing() -> WorldSpec<Shelf> {
     let mut world = spec();
     world.tools = vec![tool("shelve", Access::Write, |_, _, _| Err(torn()))];
@@ -152,7 +152,7 @@ async fn a_world_can_add_its_own_error_object_to_what_the_frame_refuses() {
     assert_eq!(own["data"]["kind"], plain["data"]["kind"]);
 }
 
-/// A world that answers unknown tools in its own words, and says something of every tool and result.
+/// A world that answers unknown tools in its own words, and adds metadata to every tool and result.
 fn marked() -> WorldSpec<Shelf> {
     let object = |value: Value| value.as_object().cloned().unwrap();
     let mut world = spec();

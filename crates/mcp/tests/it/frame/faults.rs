@@ -1,4 +1,4 @@
-//! Handlers that panic, hang or are no longer wanted.
+//! Handlers that panic, hang or are cancelled.
 
 use std::{
     sync::atomic::Ordering,
@@ -58,7 +58,7 @@ async fn a_panic_is_an_internal_error_and_the_server_lives() {
             }
             let surface = Surface::new(world, Shelf::default(), Policy::default(), limits);
             let mut client = Client::connect_to(era, surface).await;
-            // More often than there are places for calls: a panic must give its place back.
+            // More often than there are slots for calls: a panic must release its slot.
             for _ in 0..10 {
                 let answer = client.ask(method, params.clone()).await;
                 let case = format!("{part}, {era:?}: {answer}");
@@ -72,7 +72,7 @@ async fn a_panic_is_an_internal_error_and_the_server_lives() {
     }
 }
 
-/// Works until nobody waits for it any more, or far too long.
+/// Works until the call is cancelled, or far too long.
 fn wait_for_cancellation(
     shelf: &Shelf,
     _: JsonObject,
@@ -92,7 +92,7 @@ fn wait_for_cancellation(
     Err(Failure::new(FailureKind::Internal, "Nobody gave up."))
 }
 
-/// A client of a world whose tool waits until it is cancelled, with a call of it under way.
+/// A client of a world whose tool waits until it is cancelled, with a call of it in flight.
 async fn client_of_waiting_tool(era: Era, limits: SurfaceLimits) -> (Client, Shelf) {
     let shelf = Shelf::default();
     let mut world = spec();

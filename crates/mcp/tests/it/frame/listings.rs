@@ -1,4 +1,4 @@
-//! What a world with tools, resources and prompts lists, reads and fills.
+//! Listings, reads and prompts of a world with tools, resources and prompts.
 
 use sectile_mcp::{Access, Policy};
 use serde_json::{Value, json};

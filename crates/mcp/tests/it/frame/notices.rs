@@ -1,4 +1,4 @@
-//! Notices about resources: who gets them, and who must not.
+//! Notices about resources: which clients get them, and which must not.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -44,7 +44,7 @@ impl Shelf {
     }
 }
 
-/// What a notice says, in short.
+/// Returns a short form of a notice.
 pub(super) fn said(message: &Value) -> String {
     let uri = message["params"]["uri"].as_str().unwrap_or_default();
     format!("{} {uri}", message["method"].as_str().unwrap_or("answer"))
@@ -112,7 +112,7 @@ async fn a_hidden_resource_is_watched_like_one_that_does_not_exist_and_gives_no_
     assert!(line.contains("unknown_resource"), "{line}");
     let params = json!({ "uri": "shelf://nope" });
     assert_eq!(line, client.line("resources/subscribe", params).await);
-    // The listing that is shown has not changed, whatever has happened to the rest.
+    // The visible listing has not changed, whatever has happened to the rest.
     shelf.tell(&[updated(BETA), ResourceNotice::ListChanged, updated(ALPHA)]);
     assert_eq!(said(&client.receive().await), UPDATED_ALPHA);
 }
@@ -285,7 +285,7 @@ async fn notices_are_promised_only_where_they_can_arrive() {
     let answer = stdio.receive().await;
     assert_eq!(answer["result"]["capabilities"]["resources"], promised);
 
-    // A world without notices has none of it.
+    // A world without notices has none of these methods.
     for era in Era::BOTH {
         let mut client = Client::connect(era, spec(), Policy::default()).await;
         for (method, params) in [
@@ -300,7 +300,7 @@ async fn notices_are_promised_only_where_they_can_arrive() {
             );
         }
     }
-    // And each era has its own way.
+    // Each era has its own method.
     for (era, method, params, code) in [
         (
             Era::Handshake,

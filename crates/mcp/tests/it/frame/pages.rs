@@ -1,4 +1,4 @@
-//! Long listings, templates, and how long a client may keep what it got.
+//! Long listings, templates, and how long a client may cache an answer.
 
 use std::borrow::Cow;
 

@@ -18,7 +18,7 @@ pub(super) fn names(list: &[&str]) -> NameSet {
     NameSet::new(list.iter().map(|name| (*name).to_owned()))
 }
 
-/// A policy with the given allowlist, denylist and list of what callers may use.
+/// Makes a policy with the given allowlist, denylist and list of what callers may use.
 pub(super) fn policy(mode: Mode, allow: &[&str], deny: &[&str], callable: &[&str]) -> Policy {
     Policy {
         visibility: Visibility {
@@ -207,7 +207,7 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// Takes what this thread logs, until the guard goes.
+    /// Captures what this thread logs, until the guard is dropped.
     pub(super) fn record(&self) -> tracing::subscriber::DefaultGuard {
         // Without a subscriber on every thread, one that has none can switch an event off for all of them.
         let everywhere = tracing_subscriber::fmt().with_writer(io::sink).finish();
@@ -221,7 +221,7 @@ impl Log {
         tracing::subscriber::set_default(subscriber)
     }
 
-    /// The lines of ours, which are the only ones that the program writes.
+    /// Returns our own lines, which are the only ones that the program writes.
     pub(super) fn text(&self) -> String {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines()

@@ -1,4 +1,4 @@
-//! Handlers that say how far they are.
+//! Handlers that report progress.
 
 use std::{
     thread,
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::{Client, Shelf, limits, spec, tool, wire::HttpServer};
 use crate::fixture::Era;
 
-/// Milliseconds that are less than the pause between two reports.
+/// Milliseconds that are less than the interval between two reports.
 const SHORT_BURST: u64 = 50;
 
-/// Reports far too often, backwards as well, and once after a while.
+/// Reports far too often, also backwards, and once after a while.
 fn work(_: &Shelf, _: JsonObject, context: &CallContext) -> Result<Answer, Failure> {
     let progress = &context.progress;
     let begun = Instant::now();
@@ -72,7 +72,7 @@ fn assert_reports(messages: &[Value], token: &Value, case: &str) {
         json!({ "progress": 60.0, "total": 100.0 }),
         json!({ "progress": 100.0, "total": 100.0, "message": "done" }),
     ];
-    // On a machine that stood still in between, what was too soon was not, and what comes next may be.
+    // If the machine stalled in between, a report meant to be too soon was not, and the next one may be.
     if answer["result"]["structuredContent"]["burst"]
         .as_u64()
         .unwrap()

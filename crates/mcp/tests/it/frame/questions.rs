@@ -1,4 +1,4 @@
-//! Handlers that ask the person at the other end.
+//! Handlers that ask the user.
 
 use std::{
     sync::atomic::Ordering,
@@ -21,7 +21,7 @@ use crate::fixture::{Era, PATIENCE, initialize};
 
 const QUESTION: &str = "Burn the book?";
 
-/// Answers with what the person said, and notes whether it burnt the book.
+/// Answers with what the user said, and records whether it burnt the book.
 fn burn(shelf: &Shelf, _: JsonObject, context: &CallContext) -> Result<ToolAnswer, Failure> {
     let heard = context.confirm(QUESTION);
     if heard == Confirmation::Accepted {
@@ -57,7 +57,7 @@ fn initialize_with(capabilities: Value) -> Value {
     message
 }
 
-/// A client of the handshake era on stdio that says what it can do.
+/// A client of the handshake era on stdio that declares its capabilities.
 async fn client_with(capabilities: Value, surface: Surface) -> Client {
     let mut client = Client::connect_to(Era::Stateless, surface).await;
     client.era = Era::Handshake;
@@ -300,7 +300,7 @@ fn stateless_call(title: &str) -> Value {
     call(Era::Stateless, "burn", title, json!({ "elicitation": {} }))
 }
 
-/// The call again, with the answer to what it asked.
+/// Repeats the call with the answer to its question.
 fn again(mut call: Value, asked: &Value, response: &Value) -> Value {
     call["params"]["requestState"] = asked["result"]["requestState"].clone();
     call["params"]["inputResponses"] = json!({ "confirm": response });
@@ -349,7 +349,7 @@ async fn an_answer_counts_only_for_the_call_it_was_given_for() {
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
             assert_eq!(answer["error"]["data"]["kind"], "strange_state", "{answer}");
         }
-        // An answer without the note that goes with it is none.
+        // An answer without its request state does not count.
         let mut bare = again(stateless_call("x"), &asked, &yes());
         bare["params"]
             .as_object_mut()

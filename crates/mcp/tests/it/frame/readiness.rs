@@ -1,4 +1,4 @@
-//! `/readyz` over a world that can say that it is not ready.
+//! `/readyz` over a world that can report that it is not ready.
 
 use std::{
     sync::{
@@ -10,12 +10,12 @@ use std::{
 
 use super::{wire::HttpServer, *};
 
-/// What the world of these tests reads from.
+/// The source that the world of these tests reads from.
 #[derive(Clone, Default)]
 struct Backend {
     is_down: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
-    /// Whoever asks waits for this one.
+    /// Held by the test to make probes wait.
     busy: Arc<Mutex<()>>,
 }
 
@@ -69,7 +69,7 @@ fn ready_answer() -> (u16, String) {
     (200, "ready\n".to_owned())
 }
 
-/// Without the reason: it may name machines that are nobody's business.
+/// Without the reason: it may name machines that outsiders must not learn about.
 fn not_ready_answer() -> (u16, String) {
     (503, "not ready\nshelf\n".to_owned())
 }
@@ -112,7 +112,7 @@ async fn probes_do_not_load_the_backend() {
             assert_eq!(answer, ready_answer());
         }
     }
-    // What it said counts for a second.
+    // The answer is cached for a second.
     let most = 1 + started.elapsed().as_secs();
     assert!(backend.asked() as u64 <= most, "asked {}", backend.asked());
 }

@@ -225,7 +225,7 @@ async fn a_session_that_its_client_never_comes_back_to_ends_soon() {
     assert_eq!(kept.remember("a").await, "");
     for _ in 0..3 {
         let started = Instant::now();
-        // There is room for one more, again and again, though nobody ends any.
+        // There is room for one more, again and again, though no client ends any.
         while http.post(Era::Handshake, &initialize(9), &[]).await.status != 200 {
             assert!(started.elapsed() < PATIENCE, "it never ends");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -379,7 +379,8 @@ fn restless() -> HttpSettings {
     settings
 }
 
-/// Long enough for a session to be put to rest several times over. One that is not is no failure: it just stays awake.
+/// Long enough for a session to be put to rest several times over. If it is not, that is not a failure: it just stays
+/// awake.
 const NAP: Duration = Duration::from_millis(120);
 
 #[tokio::test]
@@ -415,7 +416,7 @@ async fn a_session_that_rested_goes_on_as_if_nothing_had_been() {
 async fn sessions_that_rest_while_others_call_lose_no_answer() {
     let http = HttpServer::start_with(surface(&Shelf::default()), restless()).await;
     let session = Session::open(&http).await;
-    // At about the pace at which it is put to rest, so that the two meet.
+    // At about the pace at which it is put to rest, so that the two race.
     for round in 0..60_u64 {
         tokio::time::sleep(Duration::from_millis(15 + round % 12)).await;
         let list = Era::Handshake.request(round, "tools/list", json!({}));

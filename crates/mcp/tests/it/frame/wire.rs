@@ -1,4 +1,4 @@
-//! The same server over HTTP, without the binary around it, and a client that speaks raw requests.
+//! The same server over HTTP, without the binary around it, and a client that sends raw requests.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub(super) struct Answer {
     pub(super) status: u16,
     head: String,
     stream: TcpStream,
-    /// What has come of the body and was not handed out.
+    /// The part of the body that has arrived and was not returned yet.
     body: String,
     raw: Vec<u8>,
 }
@@ -95,13 +95,13 @@ impl HttpServer {
         self.stop.cancel();
     }
 
-    /// Waits until the server has ended by itself.
+    /// Waits until the server has stopped by itself.
     pub(super) async fn ended(mut self) {
         let ended = timeout(PATIENCE, &mut self.serving).await;
         ended.unwrap().unwrap().unwrap();
     }
 
-    /// Gets what is at a path.
+    /// Sends a GET request for a path.
     pub(super) async fn get(&self, path: &str) -> Answer {
         self.send_to("GET", path, &[], "").await
     }
@@ -133,7 +133,7 @@ impl HttpServer {
         Answer::read_head(stream).await
     }
 
-    /// Posts a message with the headers that its era demands, and more.
+    /// Posts a message with the headers that its era requires, and further ones.
     pub(super) async fn post(&self, era: Era, message: &Value, more: &[(&str, &str)]) -> Answer {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let params = &message["params"];
@@ -158,7 +158,7 @@ impl HttpServer {
         self.send("POST", &headers, &message.to_string()).await
     }
 
-    /// The whole body that answers a request, which always has the same id.
+    /// Returns the whole body that answers a request, which always has the same id.
     pub(super) async fn line(&self, era: Era, method: &str, params: Value) -> String {
         let message = era.request(7, method, params);
         self.post(era, &message, &[]).await.text().await
@@ -212,7 +212,7 @@ impl Answer {
         self.header("transfer-encoding") == Some("chunked")
     }
 
-    /// Takes whole chunks over into the body.
+    /// Moves complete chunks into the body.
     fn dechunk(&mut self) {
         if !self.is_chunked() {
             self.body += &String::from_utf8(std::mem::take(&mut self.raw)).unwrap();
@@ -237,7 +237,7 @@ impl Answer {
         more
     }
 
-    /// The whole body.
+    /// Returns the whole body.
     pub(super) async fn text(mut self) -> String {
         self.dechunk();
         while self.read_more().await {}
@@ -249,7 +249,7 @@ impl Answer {
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"))
     }
 
-    /// The next message of an event stream, or `None` at its end.
+    /// Returns the next message of an event stream, or `None` at its end.
     pub(super) async fn event(&mut self) -> Option<Value> {
         self.dechunk();
         loop {

@@ -248,7 +248,7 @@ fn messages_are_those_of_the_table_where_the_code_is() {
         assert_eq!(unknown["code"], METHOD_NOT_FOUND);
         assert_eq!(
             message(&unknown),
-            "Method not found: there is no such tool. Call tools/list to see which tools there are."
+            "Method not found: there is no such tool. Call tools/list to see which tools are available."
         );
         for (tool, arguments) in [
             ("get_section", json!({ "section_id": 5 })),

@@ -1,9 +1,9 @@
-//! Who has which connections, and which of them gives way when there is no place for another.
+//! Slots for connections, and the choice of the one that is closed when there is no slot for another.
 //!
-//! A connection that has no request under way owes nobody an answer: it has not said anything yet, or is kept for later.
-//! When all places are taken, the one of these that has been so for the longest makes room, first among those that
-//! never brought a request, and from the address that has the most. So one address cannot shut the others out, nor
-//! silent connections those of the same address that have something to ask.
+//! A connection without a request in flight owes no answer: it has not sent anything yet, or is kept for later. When
+//! all slots are taken, the one that has been idle the longest makes room, first among those that never brought a
+//! request, and from the address that has the most. So one address cannot shut out the others, nor can silent
+//! connections shut out those of the same address that have something to ask.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::network;
 
-/// How many connections there may be.
+/// Limits on the number of connections.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     pub(super) max: usize,
     pub(super) per_address: usize,
-    /// Addresses that stand for many clients, and have no share of their own.
+    /// Addresses that represent many clients, and have no share of their own.
     pub(super) proxies: Vec<IpAddr>,
 }
 
-/// The connections that are open.
+/// The open connections.
 pub(super) struct ConnectionSlots {
     bounds: Bounds,
     state: Mutex<ConnectionTable>,
@@ -34,43 +34,43 @@ pub(super) struct ConnectionSlots {
 #[derive(Default)]
 struct ConnectionTable {
     open: usize,
-    /// Those who have connections, and nobody else.
+    /// Addresses that have connections, and no others.
     addresses: HashMap<IpAddr, Address>,
-    /// Addresses with a connection that can give way, by how many they have.
+    /// Addresses with a connection that can be closed, by how many they have.
     yielding: BTreeSet<(usize, IpAddr)>,
-    /// Counts what happens, so that it can be told what happened first.
+    /// Logical clock that orders events.
     moments: u64,
 }
 
 #[derive(Default)]
 struct Address {
     open: usize,
-    /// Connections without a request under way: those that never had one first, then the longest idle.
+    /// Connections without a request in flight: those that never had one first, then the longest idle.
     idle: BTreeMap<Idle, CancellationToken>,
 }
 
 /// Whether a connection ever brought a request, and since when it has none.
 type Idle = (bool, u64);
 
-/// The place of one connection, given back when dropped.
+/// The slot of one connection, released when dropped.
 pub(super) struct ConnectionSlot {
     places: Arc<ConnectionSlots>,
     address: IpAddr,
-    /// Fires when the connection has to give way.
+    /// Fires when the connection has to close.
     given_up: CancellationToken,
     doing: Mutex<ConnectionActivity>,
 }
 
-/// What a connection is doing.
+/// The activity of a connection.
 #[derive(Default)]
 struct ConnectionActivity {
-    /// Requests under way.
+    /// Requests in flight.
     asking: usize,
-    /// Where it stands among those that can give way, while it has none.
+    /// Its key among the idle connections, while it has no request in flight.
     idle: Option<Idle>,
 }
 
-/// A request under way; its connection stays open until this is dropped.
+/// A request in flight; its connection stays open until this is dropped.
 pub(super) struct RequestGuard(Arc<ConnectionSlot>);
 
 impl ConnectionSlots {
@@ -81,7 +81,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// A place for a connection from `peer`, if there is one, or one that gives way.
+    /// Takes a slot for a connection from `peer`, if one is free or another connection can be closed for it.
     pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Arc<ConnectionSlot>> {
         let is_proxy = self.bounds.proxies.contains(&peer.to_canonical());
         let address = network(peer);
@@ -91,7 +91,7 @@ impl ConnectionSlots {
             state.give_up_one_of(address)?;
         } else if state.open >= self.bounds.max {
             let (most, crowded) = state.yielding.last().copied()?;
-            // Nobody loses a connection to somebody who has more.
+            // No address loses a connection to one that has more.
             if !is_proxy && most < own {
                 return None;
             }
@@ -122,11 +122,11 @@ impl ConnectionTable {
         (has_asked, self.moments)
     }
 
-    /// Ends the connection of `address` that can best be spared.
+    /// Closes the most expendable connection of `address`.
     fn give_up_one_of(&mut self, address: IpAddr) -> Option<()> {
         let given_up = self.change(address, |known| {
             let (_, given_up) = known.idle.pop_first()?;
-            // Its place is free now; that it ends can take a moment.
+            // Its slot is free now, although closing it can take a moment.
             known.open -= 1;
             Some(given_up)
         })?;
@@ -135,7 +135,7 @@ impl ConnectionTable {
         Some(())
     }
 
-    /// Changes what is known of an address, and keeps the order of those that can give way.
+    /// Changes the state of an address, and keeps the order of those that can be closed.
     fn change<T>(&mut self, address: IpAddr, change: impl FnOnce(&mut Address) -> T) -> T {
         let known = self.addresses.entry(address).or_default();
         self.yielding.remove(&(known.open, address));
@@ -151,7 +151,7 @@ impl ConnectionTable {
 }
 
 impl ConnectionSlot {
-    /// Notes that a request has come; `None` when the connection has to go.
+    /// Records that a request has come; `None` if the connection has to close.
     pub(super) fn asks(self: &Arc<Self>) -> Option<RequestGuard> {
         let mut doing = self.doing.lock();
         if let Some(since) = doing.idle.take() {
@@ -162,7 +162,7 @@ impl ConnectionSlot {
         Some(RequestGuard(Arc::clone(self)))
     }
 
-    /// Waits until the connection has to give way to another.
+    /// Waits until the connection has to make room for another.
     pub(super) async fn given_up(&self) {
         self.given_up.cancelled().await;
     }
@@ -188,7 +188,7 @@ impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let since = self.doing.lock().idle.take();
         let mut state = self.places.state.lock();
-        // A connection that gave way has no place any more.
+        // A connection that made room no longer has a slot.
         if self.given_up.is_cancelled() {
             return;
         }

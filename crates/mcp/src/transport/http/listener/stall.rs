@@ -1,4 +1,4 @@
-//! A stream that breaks when its other end does not take what is written to it.
+//! A stream that fails when its peer does not read what is written to it.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A stream on which no write waits longer than it may. Reading has its own limits elsewhere.
+/// A stream on which no write waits longer than allowed. Reads have their own limits elsewhere.
 pub(super) struct StallTimeoutStream<S> {
     stream: S,
     patience: Duration,

@@ -1,4 +1,5 @@
-//! Connections as clients meet them, on a real port. Times that must pass are short; times that may pass are long.
+//! Connections as clients experience them, on a real port. Times that must pass are short; times that may pass are
+//! long.
 
 use std::{
     convert::Infallible,
@@ -23,14 +24,14 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::*;
 
-/// How long anything may take that must happen.
+/// Longest wait for anything that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(100);
 
-/// What the handlers of the tests share with them.
+/// The state that the handlers share with the tests.
 #[derive(Clone)]
 struct Stage {
-    /// Tells that a slow request has come.
+    /// Signals that a slow request has come.
     begun: Arc<Notify>,
     /// Lets slow requests end.
     end: Arc<Gate>,
@@ -124,11 +125,11 @@ fn request(path: &str, more: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n").into_bytes()
 }
 
-/// Everything that comes until the server closes.
+/// Reads everything that comes until the server closes.
 async fn rest(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     let read = timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
-    // A connection that is reset has ended too.
+    // A connection that was reset has ended too.
     drop(read.expect("the server closes"));
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -223,7 +224,7 @@ async fn a_head_that_is_too_large_is_refused() {
         (request("/peer", &padding(8192)), "HTTP/1.1 431 "),
         (request("/peer", &padding(100_000)), "HTTP/1.1 431 "),
         (request("/peer", &many), "HTTP/1.1 431 "),
-        // Never ended, and never longer than is allowed.
+        // Never finished, and never longer than allowed.
         (vec![b'A'; 8192], "HTTP/1.1 431 "),
     ];
     for (head, expected) in table {
@@ -257,7 +258,7 @@ async fn connections_beyond_the_limit_are_closed_until_one_can_give_way() {
     }
     let mut third = server.connect().await;
     assert_eq!(rest(&mut third).await, "", "both have a request under way");
-    // Those that are open are none the worse for it.
+    // The open ones are not affected.
     server.stage.end.add_permits(2);
     for stream in &mut held {
         until(stream, "slow").await;
@@ -267,7 +268,7 @@ async fn connections_beyond_the_limit_are_closed_until_one_can_give_way() {
     third.write_all(&last).await.unwrap();
     let answer = rest(&mut third).await;
     assert!(answer.contains("200 OK"), "{answer}");
-    // It took the place of the one that had been idle for longer.
+    // It replaced the one that had been idle for longer.
     let mut ended = 0;
     for mut stream in held {
         let written = stream.write_all(&last).await;
@@ -293,7 +294,7 @@ async fn silent_connections_give_way_to_new_ones() {
         let answer = rest(&mut asks).await;
         assert!(answer.contains("200 OK"), "{answer}");
     }
-    // The first one went long ago.
+    // The first one was closed long ago.
     assert_eq!(rest(&mut silent[0]).await, "");
 }
 
@@ -431,7 +432,7 @@ async fn encrypted_connections_work_and_a_new_certificate_counts_at_once() {
     let last = request("/peer", "Connection: close\r\n");
     stream.write_all(&last).await.unwrap();
     assert!(rest(&mut stream).await.contains("200 OK"));
-    // What was open stays open.
+    // Open connections stay open.
     open.write_all(&request("/peer", "")).await.unwrap();
     until(&mut open, "127.0.0.1").await;
 }
@@ -456,7 +457,7 @@ async fn a_handshake_holds_up_nobody_but_its_client() {
     stream.write_all(&request("/peer", "")).await.unwrap();
     until(&mut stream, "127.0.0.1").await;
     drop(stream);
-    // At the end nobody waits for a handshake.
+    // Shutdown does not wait for a handshake.
     server.shutdown.cancel();
     assert_eq!(rest(&mut silent).await, "");
     server.ended().await;
@@ -471,7 +472,7 @@ fn certificate_and_key_must_be_whole_and_fit() {
     let (one, other) = (Certificate::new(), Certificate::new());
     let damaged = |pem: &str| pem.replacen("\nMI", "\n!!", 1);
     let table = [
-        (one.pem.as_str(), other.key.as_str(), "another certificate"),
+        (one.pem.as_str(), other.key.as_str(), "does not match"),
         ("", &one.key, "no certificate"),
         ("some text", &one.key, "no certificate"),
         (&one.key, &one.key, "no certificate"),

@@ -1,4 +1,4 @@
-//! The certificate that a server shows, and the key to it.
+//! The certificate that a server presents, and its key.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::{
     },
 };
 
-/// The one protocol that is spoken over an encrypted connection.
+/// The one protocol that is offered over an encrypted connection.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// A certificate chain and its key.
@@ -20,10 +20,10 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Reads PEM texts.
+    /// Parses PEM text.
     ///
     /// # Errors
-    /// Says what is wrong with them, in a few words.
+    /// Says what is wrong with it, in a few words.
     pub fn from_pem(certificates: &str, key: &str) -> Result<Self, &'static str> {
         let chain: Vec<CertificateDer<'static>> =
             CertificateDer::pem_slice_iter(certificates.as_bytes())
@@ -38,14 +38,16 @@ impl ServerTls {
         })?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|_| "no version of TLS can be spoken")?
+            .map_err(|_| "no TLS version is supported")?
             .with_no_client_auth();
         let mut config = config.with_single_cert(chain, key).map_err(|error| {
             use InconsistentKeys::KeyMismatch;
             match error {
-                Error::InconsistentKeys(KeyMismatch) => "the key is that of another certificate",
+                Error::InconsistentKeys(KeyMismatch) => {
+                    "the private key does not match the certificate"
+                }
                 Error::InvalidCertificate(_) => "the certificate is damaged",
-                _ => "the private key is of no kind that can be used",
+                _ => "the type of the private key is not supported",
             }
         })?;
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
