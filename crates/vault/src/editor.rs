@@ -255,7 +255,7 @@ impl Editor {
         self.reader.modified(view)
     }
 
-    /// Whether `id` names a section, or did once.
+    /// Returns whether `id` names a section, or did once.
     #[must_use]
     pub fn knows(&self, id: &str) -> bool {
         self.reader.knows(id)
@@ -309,7 +309,7 @@ impl Editor {
         self.history.remembered_by_section(id)
     }
 
-    /// Whether undo and redo would do something.
+    /// Returns whether undo and redo would do something.
     #[must_use]
     pub fn can_undo_redo(&self, document: &HistoryDocument) -> (bool, bool) {
         self.history.can_undo_redo(document)
@@ -406,7 +406,7 @@ impl Editor {
     }
 }
 
-/// Whether the name of a file says that it is Markdown.
+/// Returns whether the name of a file says that it is Markdown.
 #[must_use]
 pub fn is_markdown(path: &NotePath) -> bool {
     is_markdown_name(path.file_name())

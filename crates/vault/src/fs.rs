@@ -227,7 +227,7 @@ impl Root {
         self.location.join(path).is_dir()
     }
 
-    /// Whether the folder itself can still be opened.
+    /// Returns whether the folder itself can still be opened.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.dir().is_ok()
@@ -376,7 +376,7 @@ fn canonical(location: &Path) -> Result<PathBuf, RootError> {
     })
 }
 
-/// Whether the name of a file says that it is Markdown.
+/// Returns whether the name of a file says that it is Markdown.
 pub(crate) fn is_markdown_name(name: &str) -> bool {
     [".md", ".markdown"].iter().any(|ending| {
         name.len() > ending.len()

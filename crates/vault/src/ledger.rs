@@ -238,12 +238,12 @@ impl Ledger {
         self.foreign_lines
     }
 
-    /// Whether ids of this batch were handed out.
+    /// Returns whether ids of this batch were handed out.
     pub(crate) fn has_batch(&self, batch: u64) -> bool {
         self.batches.contains(&batch)
     }
 
-    /// Whether an id names a section of the journal, or did once.
+    /// Returns whether an id names a section of the journal, or did once.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.by_id.contains_key(id) || self.deleted.contains_key(id)
     }

@@ -160,7 +160,7 @@ impl Sightings {
         holders.into_iter().flatten().cloned().collect()
     }
 
-    /// Whether ids of this batch were handed out.
+    /// Returns whether ids of this batch were handed out.
     pub(crate) fn has_batch(&self, batch: u64) -> bool {
         self.by_batch.contains_key(&batch)
     }

@@ -226,7 +226,7 @@ impl DocumentHistory {
         })
     }
 
-    /// Whether undo and redo would do something.
+    /// Returns whether undo and redo would do something.
     pub(super) fn can_undo_redo(&self, document: &HistoryDocument) -> (bool, bool) {
         let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);

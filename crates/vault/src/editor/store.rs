@@ -69,7 +69,7 @@ pub(super) struct DocumentLocks {
 }
 
 impl DocumentLocks {
-    /// Whether the document at `path` is locked.
+    /// Returns whether the document at `path` is locked.
     fn cover(&self, path: &str) -> bool {
         self.held.contains_key(&lock_name(path))
     }

@@ -127,7 +127,7 @@ mod tests {
         Ok(String::from_utf8(bytes).unwrap())
     }
 
-    /// What is opened where the kernel does not help.
+    /// Opens `path` folder by folder, as if the kernel could not resolve it.
     fn by_folder(vault: &Path, path: &str) -> io::Result<bool> {
         let dir = Dir::open_ambient_dir(vault, cap_std::ambient_authority())?;
         let metadata = match path.ends_with(".md") {

@@ -626,7 +626,7 @@ pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Re
     }
 }
 
-/// Whether the file system has no hard links.
+/// Returns whether the file system has no hard links.
 fn has_no_links(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -116,12 +116,12 @@ impl StepName {
         format!("{entry}-{at}-{before}-{after}{ending}")
     }
 
-    /// Whether these are the bytes of the old file.
+    /// Returns whether these are the bytes of the old file.
     pub(super) fn is_before(&self, bytes: &[u8]) -> bool {
         Digest::of(bytes).to_string().starts_with(&self.before)
     }
 
-    /// Whether these are the bytes of the new file.
+    /// Returns whether these are the bytes of the new file.
     pub(super) fn is_after(&self, bytes: &[u8]) -> bool {
         Digest::of(bytes).to_string().starts_with(&self.after)
     }

@@ -39,8 +39,8 @@ enum ListingScope {
 }
 
 impl Root {
-    /// Lists the Markdown documents below `folder`, which is directly below the root: paths from the root, and stamps,
-    /// sorted by path. The documents are those that [`Root::walk`] finds.
+    /// Lists the Markdown documents below `folder`, which is directly below the root: paths relative to `folder`, and
+    /// stamps, sorted by path. The documents are those that [`Root::walk`] finds.
     ///
     /// # Errors
     /// [`WalkError`] when `folder` is not a folder (a link to one is not), cannot be read, or `stop` returned `true`.
@@ -182,7 +182,7 @@ impl Root {
         Ok(folders)
     }
 
-    /// Whether `name` is one of [`Self::visible_folders`].
+    /// Returns whether `name` is one of [`Self::visible_folders`].
     #[must_use]
     pub fn is_visible_folder(&self, name: &str) -> bool {
         !name.starts_with('.') && !name.contains('/') && self.leads_to_folder(name)

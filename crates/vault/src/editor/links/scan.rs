@@ -435,7 +435,7 @@ impl<'s, 't> Scan<'s, 't> {
         (!changes.is_empty()).then_some(changes)
     }
 
-    /// Whether a link on `page` may be made to follow the document that it named.
+    /// Returns whether a link on `page` may be made to follow the document that it named.
     fn may_follow_path(&self, page: &Page<'_>, expected: &LinkDestination) -> bool {
         let stays = |document: &Target| match document {
             Target::Drafted(index) => {
@@ -447,7 +447,7 @@ impl<'s, 't> Scan<'s, 't> {
         self.permits.paths && !stays(&page.own) && !stays(&expected.document)
     }
 
-    /// Whether links to a heading of the draft `index` may be made to follow it.
+    /// Returns whether links to a heading of the draft `index` may be made to follow it.
     fn may_follow_heading(&self, index: usize, heading: Option<usize>) -> bool {
         let draft = self.world.drafts[index].draft;
         let Some(base) = &draft.base else {

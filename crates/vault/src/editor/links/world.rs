@@ -339,7 +339,7 @@ impl<'t> LinkSnapshot<'t> {
         found
     }
 
-    /// Whether no other document has the name of the one at `path`.
+    /// Returns whether no other document has the name of the one at `path`.
     pub(super) fn is_unique_name(&self, path: &str) -> bool {
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
         let stem = name.strip_suffix(".md").unwrap_or(name);

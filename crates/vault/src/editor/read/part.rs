@@ -41,7 +41,7 @@ pub fn is_hash(text: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether `expected`, in full or shortened, is `digest`.
+/// Returns whether `expected`, in full or shortened, is `digest`.
 pub(crate) fn hash_matches(expected: &str, digest: &Digest) -> bool {
     let expected = digits(expected).to_ascii_lowercase();
     expected.len() >= LEAST_DIGITS && digest.to_string().starts_with(&expected)
@@ -118,7 +118,7 @@ pub(crate) fn check_whole(
     Err(EditorError::PartOfText(message))
 }
 
-/// Whether `ours` is one of several pages of `text`. White space at its ends does not count.
+/// Returns whether `ours` is one of several pages of `text`. White space at its ends does not count.
 fn is_page(text: &str, ours: &str, limit: usize) -> bool {
     if text.len() <= limit || ours.len() > limit {
         return false;

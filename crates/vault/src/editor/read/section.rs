@@ -123,7 +123,7 @@ impl DocumentReader {
         }
     }
 
-    /// Whether `id` names a section, or did once.
+    /// Returns whether `id` names a section, or did once.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.store.document_of(id).is_some() || self.store.state().ledger.deleted_by(id).is_some()
     }

@@ -1,4 +1,4 @@
-//! What is listed of a folder, and that links change nothing about it.
+//! The listing of a folder, and that links do not change it.
 
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 

@@ -1,4 +1,4 @@
-//! Links that do not stand in the text: in HTML and in front matter, and in documents that cannot be read.
+//! Links outside the text: in HTML and in front matter, and in documents that cannot be read.
 
 use super::*;
 
@@ -164,7 +164,7 @@ fn folders_that_cannot_be_read_are_told() {
     mode("closed.md", 0o644);
     let told = broken(&report.unwrap().broken_links);
     if is_root {
-        // Root can read it, and still nobody may write it.
+        // Root can read it, but still nobody may write it.
         assert_eq!(told, ["closed.md:1 a.md: no such document"]);
     } else {
         assert_eq!(
@@ -213,7 +213,7 @@ fn a_link_of_the_file_system_is_neither_renamed_nor_deleted() {
     );
 }
 
-/// Steps of renaming the first of this many sections with the same heading, each with a link to itself.
+/// Steps taken to rename the first of this many sections with the same heading, each with a link to itself.
 fn steps_of_rename(sections: usize) -> usize {
     let text: String = (0..sections)
         .map(|at| {
