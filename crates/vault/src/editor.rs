@@ -5,8 +5,8 @@
 //! changing one document at the same time, and the bytes on disk are compared before they are replaced.
 //!
 //! The editor is a facade over parts with fields of their own, each built on those before it: `folder` (which paths are
-//! documents, and their bytes), `store` (the journal, the ids, locks and recovery), `read` (views of documents), `history`
-//! and `write`. `links` sees only the folder and drafts.
+//! documents, and their bytes), `store` (the journal, the ids, locks and recovery), `read` (views of documents),
+//! `history` and `write`. `links` sees only the folder and drafts.
 
 mod draft;
 mod error;

@@ -1,6 +1,6 @@
 //! Opens a path without following any link on the way.
 //!
-//! Where the kernel can, it resolves the whole path itself and stops at the first link. Elsewhere each folder is opened
+//! If the kernel can, it resolves the whole path itself and stops at the first link. Otherwise each folder is opened
 //! from the one before. Either way nothing is checked before it is opened.
 
 use std::{io, path::Path};

@@ -1,4 +1,4 @@
-//! Which paths open, which do not, and that a race cannot change it.
+//! Paths that open, paths that do not, and races that cannot change it.
 
 use std::{
     fs,

@@ -82,9 +82,9 @@ pub(crate) struct JournalBatch {
 /// How durable a line is when [`Journal::append`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It survives a power cut.
+    /// The line survives a power cut.
     Flushed,
-    /// It survives the end of the process.
+    /// The line survives the end of the process.
     Written,
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum Record {
         /// Its number.
         entry: u64,
     },
-    /// A change that was already made when it was written down.
+    /// A change that was already made when it was recorded.
     Done(Box<Entry>),
     /// The ids of a document that was only read. It is in the id file, not in the journal.
     Sighting(Box<Sighting>),

@@ -1,4 +1,4 @@
-//! Which documents a walk finds.
+//! The documents that a walk finds.
 
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 

@@ -424,8 +424,8 @@ proptest! {
         prop_assert_eq!(found, expected, "{:#?}", texts);
     }
 
-    /// After any change a link leads where it led, or the answer says that it does not. One that leads there by its alias
-    /// is not touched.
+    /// After any change a link leads where it led, or the answer says that it does not. A link that still leads there
+    /// by its alias is not touched.
     #[test]
     fn links_by_alias_and_to_blocks_lead_where_they_led_or_are_told(
         notes in proptest::collection::vec(any_note(), PATHS.len()),
