@@ -9,11 +9,11 @@ use crate::{
     walk::Files,
 };
 
-/// The folder of the documents, which are all edited or only one of them.
+/// The folder of the documents. All of them can be edited, or just one.
 #[derive(Debug)]
 pub(super) struct DocumentFolder {
     pub(super) root: Root,
-    /// The one document, if not the whole folder is edited.
+    /// The one document, unless the whole folder is edited.
     pub(super) only: Option<NotePath>,
     walk: Walk,
     read_only: bool,

@@ -31,14 +31,15 @@ pub(super) struct DocumentReader {
     folder: Arc<DocumentFolder>,
     store: Arc<JournalStore>,
     views: Mutex<Cache>,
-    /// The last text rebuilt from the journal: its document, and the entry after which it is.
+    /// The last text rebuilt from the journal: the document, the entry that produced it, and the bytes.
     made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
 }
 
 /// Delay before another look at a file that another program is just writing.
 const SETTLING: Duration = Duration::from_millis(4);
 const MOST_LOOKS: usize = 50;
-/// Number of looks during which an empty file must stay empty. Programs that write in place empty the file first.
+/// Number of looks, 200 ms in all, during which an empty file must stay empty. Programs that write in place empty the
+/// file first.
 const LOOKS_AT_NOTHING: usize = 50;
 
 impl DocumentReader {

@@ -169,7 +169,7 @@ pub(super) struct Cache {
     clock: u64,
 }
 
-/// Approximate number of bytes of views that are kept.
+/// Approximate number of bytes of views that are kept: four documents of the largest default size.
 const CACHE_BYTES: usize = 64 << 20;
 
 impl Cache {

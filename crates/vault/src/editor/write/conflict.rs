@@ -18,7 +18,8 @@ use crate::{
 
 /// Number of entries that are searched for the base of a change.
 const MOST_ENTRIES_BACK: usize = 256;
-/// Number of bytes of older texts that a request may read while searching for bases, for all its operations together.
+/// Number of bytes of older texts that all operations of a request together may read while searching for bases:
+/// sixteen documents of the largest default size.
 pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
 
 /// The text that a hash covers.

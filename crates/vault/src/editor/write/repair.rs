@@ -13,8 +13,7 @@ use crate::editor::{
     links::{DocumentFixes, LinkFix, Permits, ScanResult, look_at_links, sections_at},
 };
 
-/// Most rounds of repairs. A repaired wiki link in a heading changes the heading, which other links may name, and so
-/// on.
+/// Most rounds of repairs: a repaired wiki link in a heading changes the heading, which other links may name.
 const MOST_ROUNDS: usize = 8;
 
 impl Transaction<'_> {
