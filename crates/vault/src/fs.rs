@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is the listed home of file access to notes"
+    reason = "the one module that may open notes"
 )]
 
 mod attributes;

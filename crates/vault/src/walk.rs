@@ -35,7 +35,7 @@ pub struct Walk {
 
 /// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the pattern `{pattern}` cannot be read: {reason}")]
+#[error("the pattern `{pattern}` is invalid: {reason}")]
 pub struct PatternError {
     /// The pattern.
     pub pattern: String,

@@ -35,7 +35,7 @@ pub enum EditorError {
     #[error("The path is hidden, ignored or excluded, so it cannot be changed here.")]
     NotADocument,
     /// Nothing may be written here.
-    #[error("The folder was opened for reading only. Nothing was written.")]
+    #[error("The folder was opened read-only. Nothing was written.")]
     ReadOnly,
     /// The history that would be undone or purged was not written by this user.
     #[error(
@@ -94,7 +94,7 @@ pub enum EditorError {
         section: Candidate,
     },
     /// The new text contains a control character.
-    #[error("The {field} has the control character U+{:04X}.", u32::from(*.character))]
+    #[error("The {field} contains the control character U+{:04X}.", u32::from(*.character))]
     ControlCharacter {
         /// The field that contains it.
         field: &'static str,
@@ -175,7 +175,7 @@ pub enum EditorError {
     KeepsChanging,
     /// The system failed in the middle, and again when the change was rolled back.
     #[error(
-        "The system failed in the middle of the change, which will be finished or taken back as soon as possible."
+        "The system failed in the middle of the change, which will be finished or rolled back as soon as possible."
     )]
     Interrupted,
     /// The journal was written by a newer version.

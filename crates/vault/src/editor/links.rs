@@ -38,17 +38,17 @@ mod reason {
     pub(super) const NO_BLOCK: &str = "no such block";
     pub(super) const SEVERAL_DOCUMENTS: &str = "several documents have this name";
     pub(super) const SEVERAL_ALIASES: &str = "several documents have this alias";
-    pub(super) const OUTSIDE: &str = "outside of the folder";
-    pub(super) const OTHER_SECTION: &str = "leads to another section now";
-    pub(super) const OTHER_DOCUMENT: &str = "leads to another document now";
+    pub(super) const OUTSIDE: &str = "outside the folder";
+    pub(super) const OTHER_SECTION: &str = "now leads to another section";
+    pub(super) const OTHER_DOCUMENT: &str = "now leads to another document";
     pub(super) const LINK_LEFT: &str =
-        "the path is a link to this document, which is not there any more";
+        "the path is a link to this document, which is no longer there";
     pub(super) const UNREADABLE: &str =
-        "the document cannot be read, so its links were not looked at";
+        "the document cannot be read, so its links were not checked";
     pub(super) const TOO_LARGE: &str =
-        "the document is too large to be read, so its links were not looked at";
+        "the document is too large to read, so its links were not checked";
     pub(super) const UNREADABLE_FOLDER: &str =
-        "the folder cannot be read, so the links of its documents were not looked at";
+        "the folder cannot be read, so the links of its documents were not checked";
 }
 
 /// Broken links, up to a maximum.

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests look at the files behind the editor's back"
+    reason = "tests inspect files behind the editor's back"
 )]
 
 mod characters;

@@ -215,7 +215,7 @@ impl<'de> Deserialize<'de> for Prints {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
+    reason = "serde passes a reference"
 )]
 fn is_zero(number: &u64) -> bool {
     *number == 0

@@ -104,10 +104,10 @@ pub(crate) fn check_whole(
 ) -> Result<(), EditorError> {
     let message = match expected {
         Some(expected) if expected.trim().starts_with(MARK) => {
-            "expected_hash comes with only a part of the text, which would replace all of it. Nothing was written."
+            "expected_hash belongs to only part of the text, which would replace all of it. Nothing was written."
         }
         None if present.len() > limit => {
-            "The text is longer than one answer, and there is no expected_hash to say that all of it was read. Nothing was \
+            "The text is longer than one answer, and no expected_hash shows that all of it was read. Nothing was \
              written."
         }
         _ if is_page(present, ours, limit) => {

@@ -97,7 +97,7 @@ impl DocumentReader {
         if let Some(known) = self.store.document_of(id) {
             if named.is_some() && self.folder.only.is_none() {
                 return Err(EditorError::BadReference(
-                    "The section is in another document than path says.",
+                    "The section is not in the document that path names.",
                 ));
             }
             let view = self.view(&known)?;

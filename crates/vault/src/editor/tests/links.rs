@@ -312,7 +312,7 @@ fn broken_links_are_reported() {
     assert_eq!(
         broken(&report.broken_links),
         [
-            "b.md:2 a.md#one: leads to another section now",
+            "b.md:2 a.md#one: now leads to another section",
             "b.md:2 a.md#one-1: no such heading"
         ]
     );
@@ -350,7 +350,7 @@ fn broken_links_are_reported() {
         [
             "d.md:3 a.md#nine: no such heading",
             "d.md:3 Nowhere: no such document",
-            "d.md:3 ../x.md: outside of the folder"
+            "d.md:3 ../x.md: outside the folder"
         ]
     );
     let report = bench

@@ -271,7 +271,7 @@ impl<'e> Transaction<'e> {
             && self.writer.folder.real_path(path)? != *self.drafts[&key].final_path()
         {
             return Err(EditorError::BadReference(
-                "The section is in another document than path says.",
+                "The section is not in the document that path names.",
             ));
         }
         Ok(SectionLocation {

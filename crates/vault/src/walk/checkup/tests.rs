@@ -1,6 +1,6 @@
 //! Findings of a checkup of a whole folder.
 
-#![expect(clippy::disallowed_methods, reason = "tests make their own files")]
+#![expect(clippy::disallowed_methods, reason = "tests create files")]
 
 use std::{fs, path::Path};
 

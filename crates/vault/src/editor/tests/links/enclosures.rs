@@ -134,7 +134,7 @@ fn documents_that_cannot_be_read_are_told() {
     };
     let editor = open_within(bench.folder.path(), limits);
     let expected =
-        ["large.md:1 : the document is too large to be read, so its links were not looked at"];
+        ["large.md:1 : the document is too large to read, so its links were not checked"];
     let check = editor.check_links(None, CallHooks::none()).unwrap();
     assert_eq!(broken(&check.broken), expected);
     let report = write(&editor, vec![rename_document("a.md", "c.md")]).unwrap();
@@ -170,8 +170,8 @@ fn folders_that_cannot_be_read_are_told() {
         assert_eq!(
             told,
             [
-                "closed:1 : the folder cannot be read, so the links of its documents were not looked at",
-                "closed.md:1 : the document cannot be read, so its links were not looked at",
+                "closed:1 : the folder cannot be read, so the links of its documents were not checked",
+                "closed.md:1 : the document cannot be read, so its links were not checked",
             ]
         );
     }
@@ -209,7 +209,7 @@ fn a_link_of_the_file_system_is_neither_renamed_nor_deleted() {
     assert_eq!(bench.text("b.md"), "[a](real/c.md)\n");
     assert_eq!(
         broken(&report.broken_links),
-        ["alias.md:1 real/a.md: the path is a link to this document, which is not there any more"]
+        ["alias.md:1 real/a.md: the path is a link to this document, which is no longer there"]
     );
 }
 
