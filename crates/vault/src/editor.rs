@@ -1,12 +1,12 @@
-//! The editor: documents below a root, sections with lasting ids, and changes that are whole, durable and can be undone.
+//! The editor: documents below a root, sections with lasting ids, and changes that are atomic, durable and undoable.
 //!
-//! Reading is [`Editor::view`]. Writing is [`Editor::write`]: operations are made on drafts in memory, then committed
-//! together. Every process that works on the same root sees the same journal; locks keep two of them from changing one
-//! document at a time, and the bytes on disk are compared before they are replaced.
+//! Reading is [`Editor::view`]. Writing is [`Editor::write`]: operations are applied to drafts in memory, then
+//! committed together. Every process that works on the same root sees the same journal; locks keep two of them from
+//! changing one document at the same time, and the bytes on disk are compared before they are replaced.
 //!
 //! The editor is a facade over parts with fields of their own, each built on those before it: `folder` (which paths are
-//! documents, and their bytes), `store` (the journal, the ids, locks and recovery), `read` (views of documents), `history`
-//! and `write`. `links` sees only the folder and drafts.
+//! documents, and their bytes), `store` (the journal, the ids, locks and recovery), `read` (views of documents),
+//! `history` and `write`. `links` sees only the folder and drafts.
 
 mod draft;
 mod error;
@@ -52,32 +52,33 @@ use self::{
 };
 use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name, journal::Damage};
 
-/// Bounds on what the editor does.
+/// Bounds on the editor's work.
 #[derive(Clone, Copy, Debug)]
 pub struct EditorLimits {
-    /// Largest document, before and after an edit.
+    /// Largest document, before and after an edit, in bytes.
     pub max_document_bytes: u64,
-    /// Longest text of one operation.
+    /// Longest text of one operation, in bytes.
     pub max_payload_bytes: usize,
-    /// Most operations of one request.
+    /// Most operations in one request.
     pub max_operations: usize,
-    /// The journal is shortened when it grows beyond this.
+    /// Length in bytes beyond which the journal is shortened.
     pub max_journal_bytes: u64,
-    /// Longest diff in an answer.
+    /// Longest diff in an answer, in bytes.
     pub max_diff_bytes: usize,
-    /// How long to wait for a document that another process is changing.
+    /// Longest wait for a document that another process is changing.
     pub lock_timeout: Duration,
-    /// Deleting more than this wants a confirmation; `None` when no deletion does.
+    /// Deletions of more bytes than this need a confirmation; `None` if no deletion does.
     pub confirm_delete_bytes: Option<usize>,
-    /// Longest text that callers are shown at once. A longer one is replaced only by those who read all of it.
+    /// Longest text in bytes that callers are shown at once. A longer one can be replaced only by a caller that has
+    /// read all of it.
     pub max_shown_bytes: usize,
-    /// Whether every change of a section must say what it is based on.
+    /// Whether every change of a section must say which hash it is based on.
     pub require_hash: bool,
 }
 
 impl EditorLimits {
-    /// The largest file of the private folder that is read. A journal is shortened long before that, so one that is
-    /// larger was not written by us.
+    /// Returns the size of the largest private file that is read. The journal is shortened long before it gets there,
+    /// so a larger file was not written by us.
     fn most_private_bytes(&self) -> u64 {
         const LEAST: u64 = 64 << 20;
         const FACTOR: u64 = 8;
@@ -104,27 +105,27 @@ impl Default for EditorLimits {
     }
 }
 
-/// Time in milliseconds since 1970.
+/// A function that returns the time in milliseconds since 1970.
 pub type Clock = fn() -> i64;
 
-/// How an editor works.
+/// Options of an editor.
 #[derive(Clone, Debug)]
 pub struct EditorOptions {
-    /// Its bounds.
+    /// The bounds on its work.
     pub limits: EditorLimits,
-    /// Where times come from.
+    /// The source of times.
     pub clock: Clock,
-    /// The key that shows which history is this user's own.
+    /// The key that tells this user's own history from a foreign one.
     pub key: JournalKey,
-    /// The documents that count: these are listed, can be changed, and have their links repaired and checked. Others can
+    /// Selects the documents that are listed, can be changed, and have their links repaired and checked. Others can
     /// still be read.
     pub walk: Walk,
-    /// Whether nothing is written at all, neither documents nor anything in `.sectile`.
+    /// Whether nothing at all may be written, neither documents nor anything in `.sectile`.
     pub read_only: bool,
 }
 
 impl EditorOptions {
-    /// Options with the usual bounds, for all documents of a folder.
+    /// Returns options with the default bounds, for all documents of a folder.
     #[must_use]
     pub fn new(key: JournalKey, clock: Clock) -> Self {
         Self {
@@ -137,7 +138,7 @@ impl EditorOptions {
     }
 }
 
-/// Documents that can be edited.
+/// An editor for the documents of a folder, or for a single one.
 #[derive(Debug)]
 pub struct Editor {
     folder: Arc<DocumentFolder>,
@@ -148,16 +149,16 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// An editor of all documents below the folder `location`. What an earlier process of this user left half done is
-    /// finished or dropped.
+    /// Opens an editor for all documents below the folder `location`. Changes that an earlier process of this user left
+    /// half done are finished or dropped.
     ///
     /// # Errors
-    /// [`RootError`] when it is not a folder that can be opened.
+    /// [`RootError`] when `location` is not a folder that can be opened.
     pub fn folder(location: &Path, options: EditorOptions) -> Result<Self, RootError> {
         Ok(Self::new(Root::open(location)?, None, options))
     }
 
-    /// An editor of the one document at `location`. A link is followed: the document is the file it leads to.
+    /// Opens an editor for the one document at `location`. A link is followed: the document is the file it leads to.
     ///
     /// # Errors
     /// [`RootError`] when its folder cannot be opened, or it is not a file with the name of a Markdown document.
@@ -186,40 +187,40 @@ impl Editor {
         if options.read_only {
             return editor;
         }
-        // Whatever stands in the way is met again, and reported, by the first call that needs it.
+        // Whatever prevents recovery is met again, and reported, by the first call that needs it.
         match editor.store.recover() {
             Ok(()) | Err(_) => editor,
         }
     }
 
-    /// The documents, sorted by path. `stop` says whether the caller has given up.
+    /// Returns the documents, sorted by path. `stop` says whether the caller has given up.
     ///
     /// # Errors
-    /// [`EditorError`] when the folder cannot be read, or `stop` said so.
+    /// [`EditorError`] when the folder cannot be read, or `stop` returned `true`.
     pub fn documents(&self, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, EditorError> {
         self.folder.documents(stop)
     }
 
-    /// The one document that is edited, if it is not a folder.
+    /// Returns the one document that is edited, unless the editor has a whole folder.
     #[must_use]
     pub fn only(&self) -> Option<&NotePath> {
         self.folder.only.as_ref()
     }
 
-    /// The bounds it works in.
+    /// Returns the bounds on its work.
     #[must_use]
     pub fn limits(&self) -> &EditorLimits {
         &self.writer.limits
     }
 
-    /// The folder that the documents are in.
+    /// Returns the folder that the documents are in.
     #[must_use]
     pub fn root(&self) -> &Root {
         &self.folder.root
     }
 
-    /// The document at `path` as it is on disk now. Sections that have no id yet get one; what other programs changed in a
-    /// document with a history is entered there.
+    /// Returns the document at `path` as it is on disk now. Sections without an id get one; changes that other programs
+    /// made to a document with a history are entered there.
     ///
     /// # Errors
     /// [`EditorError`] when it cannot be read.
@@ -228,10 +229,10 @@ impl Editor {
     }
 
     /// Finds a section by id or by heading, in the document as it is now. `case` says whether a heading may be given in
-    /// another case, which is for reading only.
+    /// another case, which is allowed for reading only.
     ///
     /// # Errors
-    /// [`EditorError`] says why not, with sections that may be meant.
+    /// [`EditorError`] gives the reason, with similar sections.
     pub fn find_section(
         &self,
         path: Option<&NotePath>,
@@ -241,32 +242,32 @@ impl Editor {
         self.reader.find_section(path, section, case)
     }
 
-    /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
+    /// Returns when the file of a document was created, in milliseconds since 1970, if that is known.
     #[must_use]
     pub fn created(&self, path: &NotePath) -> Option<i64> {
         self.reader.created(path)
     }
 
-    /// When the text that `view` shows was written, in milliseconds since 1970: by the editor's own clock where this user's
-    /// last edit made it, and else as the file says.
+    /// Returns when the text in `view` was written, in milliseconds since 1970: by the editor's own clock if this
+    /// user's last edit wrote it, otherwise by the file's time.
     #[must_use]
     pub fn modified(&self, view: &View) -> Option<i64> {
         self.reader.modified(view)
     }
 
-    /// Whether `id` names a section, or did once.
+    /// Returns whether `id` names a section, or did once.
     #[must_use]
     pub fn knows(&self, id: &str) -> bool {
         self.reader.knows(id)
     }
 
-    /// The document that holds the section of an id, as far as is known without looking.
+    /// Returns the document that holds the section with this id, as far as is known without reading documents.
     #[must_use]
     pub fn document_of(&self, id: &str) -> Option<NotePath> {
         self.store.document_of(id)
     }
 
-    /// The entries of a document's history, newest first, and whether there are more.
+    /// Returns the entries of a document's history, newest first, and whether there are more.
     ///
     /// # Errors
     /// [`EditorError`] when the document or its journal cannot be read.
@@ -279,10 +280,10 @@ impl Editor {
             .history_of(&self.history.remembered(path)?, filter)
     }
 
-    /// The same for a document that may be gone.
+    /// Like [`Self::history`], for a document that may have been deleted.
     ///
     /// # Errors
-    /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
+    /// [`EditorError::DocumentNotFound`] when the history no longer knows the document.
     pub fn history_of(
         &self,
         document: &HistoryDocument,
@@ -291,7 +292,7 @@ impl Editor {
         self.history.history_of(document, filter)
     }
 
-    /// The document at `path`; where no file is, the last one that was deleted there.
+    /// Returns the document at `path`, or the last one that was deleted there if there is no file.
     ///
     /// # Errors
     /// [`EditorError`] when the document cannot be read, or there was none.
@@ -299,7 +300,8 @@ impl Editor {
         self.history.remembered(path)
     }
 
-    /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
+    /// Returns the document that holds the section with this id, or held it when it was deleted; `None` if the id is
+    /// unknown.
     ///
     /// # Errors
     /// [`EditorError`] when the document cannot be read.
@@ -307,26 +309,26 @@ impl Editor {
         self.history.remembered_by_section(id)
     }
 
-    /// Whether undo and redo would do something.
+    /// Returns whether undo and redo would do something.
     #[must_use]
     pub fn can_undo_redo(&self, document: &HistoryDocument) -> (bool, bool) {
         self.history.can_undo_redo(document)
     }
 
-    /// The document as it was after entry `number`; before its first entry for 0.
+    /// Returns the document as it was after entry `number`, or before its first entry for 0.
     ///
     /// # Errors
     /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
-    /// the text of that time is not kept.
+    /// its text at that time is no longer stored.
     pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
         self.history
             .revision_of(&self.history.remembered(path)?, number)
     }
 
-    /// The replacements that an entry made in a document, with the bytes before them.
+    /// Returns the replacements that an entry made in a document, with the bytes before them.
     ///
     /// # Errors
-    /// [`EditorError`] when the entry is not there or its bytes are not kept.
+    /// [`EditorError`] when the entry does not exist or its bytes are no longer stored.
     pub fn entry_changes(
         &self,
         document: &HistoryDocument,
@@ -335,25 +337,26 @@ impl Editor {
         self.history.entry_changes(document, number)
     }
 
-    /// Places of the journal that cannot be read.
+    /// Returns the parts of the journal that cannot be read.
     #[must_use]
     pub fn damage(&self) -> Vec<Damage> {
         self.history.damage()
     }
 
-    /// Forgets the history up to the last entry that holds `text` or leads away from a document that did, or that concerns
-    /// `path`, or all of it. Answers the number of entries that are gone. Rescued files that belong to these or hold the
-    /// text go too, and so do the words of the text in ids. Then it looks whether the text is gone.
+    /// Forgets the history up to the last entry that holds `text` or leads away from a document that did, or that
+    /// concerns `path`, or all of it. Returns the number of entries removed. Rescued files that belong to these entries
+    /// or hold the text are removed too, and so are the words of the text in ids. Afterwards it verifies that the text
+    /// is gone.
     ///
     /// # Errors
     /// [`EditorError::StillThere`] when a document holds the text now, [`EditorError::NotPurged`] when something in the
-    /// private folder does afterwards, [`EditorError::ForeignHistory`] when the history is not all this user's; other
-    /// errors when the journal cannot be written.
+    /// private folder does afterwards, [`EditorError::ForeignHistory`] when part of the history is not this user's;
+    /// other errors when the journal cannot be written.
     pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
         self.history.purge(path, text)
     }
 
-    /// Makes all operations of a request, or none.
+    /// Applies all operations of a request, or none.
     ///
     /// # Errors
     /// [`EditorError`]; then nothing was written.
@@ -365,7 +368,7 @@ impl Editor {
         self.writer.write(request, watch)
     }
 
-    /// Makes exactly the changes that a dry run showed.
+    /// Applies exactly the changes that a dry run showed.
     ///
     /// # Errors
     /// [`EditorError`]; then nothing was written.
@@ -378,7 +381,7 @@ impl Editor {
         self.writer.apply_plan(token, confirmed, watch)
     }
 
-    /// Takes back an entry, or makes one again.
+    /// Undoes an entry, or redoes one.
     ///
     /// # Errors
     /// [`EditorError`]; then nothing was written.
@@ -390,7 +393,7 @@ impl Editor {
         self.writer.undo(request, watch)
     }
 
-    /// Looks for links that lead nowhere, in the document at `path` or in all. Links to the web are not followed.
+    /// Looks for broken links in the document at `path`, or in all documents. Links to the web are not followed.
     ///
     /// # Errors
     /// [`EditorError`] when the document or the folder cannot be read, or the caller gave up.
@@ -403,7 +406,7 @@ impl Editor {
     }
 }
 
-/// Whether the name of a file says that it is Markdown.
+/// Returns whether the name of a file says that it is Markdown.
 #[must_use]
 pub fn is_markdown(path: &NotePath) -> bool {
     is_markdown_name(path.file_name())

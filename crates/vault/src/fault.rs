@@ -1,6 +1,6 @@
-//! The steps of a commit, each with a name, so that tests can make any of them fail or be the last thing a process does.
+//! Named steps of a commit, so that tests can make any of them fail or be the last thing a process does.
 //!
-//! In release builds a step is just its work.
+//! In release builds a step only does its work.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(crate) fn step<T>(name: &'static str, work: impl FnOnce() -> io::Result<T>) 
     work()
 }
 
-/// How much of a write reaches the disk: all of it, unless a fault tears it.
+/// Returns how much of a write reaches the disk: all of it, unless a fault tears it.
 #[cfg(debug_assertions)]
 pub(crate) fn torn(name: &'static str, bytes: &[u8]) -> Option<usize> {
     armed::tears(name).then_some(bytes.len() / 2)
@@ -31,7 +31,7 @@ pub use self::armed::{NO_EXCHANGE, OTHER_FILE_SYSTEM, arm, steps_taken};
 #[cfg(test)]
 pub(crate) use self::hook::before_step;
 
-/// Something that happens just before a step of the same thread: what another program does at that moment.
+/// A callback just before a step of the same thread, for what another program does at that moment.
 #[cfg(test)]
 mod hook {
     use std::cell::RefCell;
@@ -62,9 +62,9 @@ mod armed {
 
     struct Fault {
         kind: FaultKind,
-        /// The step that it waits for, or any.
+        /// The step to wait for, or any.
         step: String,
-        /// Strikes when this many have passed.
+        /// Number of passes before the fault strikes.
         passes: usize,
         lasting: bool,
     }
@@ -79,17 +79,18 @@ mod armed {
     static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
     static STEPS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-    /// Arms faults, separated by commas: `kill:STEP:N` ends the process before the step is taken for the Nth time (from 0), `tear:STEP:N`
-    /// writes half of what the step writes and ends the process, `errno:NUMBER:STEP:N` makes the step and all like it
-    /// fail from then on, `once:NUMBER:STEP:N` just that one. `*` stands for any step. Anything else disarms.
+    /// Arms faults, separated by commas: `kill:STEP:N` ends the process before the step is taken for the Nth time (from
+    /// 0), `tear:STEP:N` writes half of what the step writes and ends the process, `errno:NUMBER:STEP:N` makes that
+    /// step and all later ones of the name fail, `once:NUMBER:STEP:N` just that one. `*` stands for any step. Anything
+    /// else disarms.
     ///
-    /// A system without something is a fault that lasts: [`NO_EXCHANGE`], [`OTHER_FILE_SYSTEM`].
+    /// A missing feature of the system is a lasting fault: [`NO_EXCHANGE`], [`OTHER_FILE_SYSTEM`].
     pub fn arm(description: &str) {
         *FAULTS.lock() = description.split(',').filter_map(fault).collect();
         STEPS.lock().clear();
     }
 
-    /// Two names cannot be exchanged, and no file can be renamed to where none is in one step, as on NFS.
+    /// Two names cannot be exchanged, and no file can be moved to a free name in one step, as on NFS.
     pub const NO_EXCHANGE: &str = "errno:22:exchange:0,errno:22:rename_exclusively:0";
     /// Documents are on another file system than the private folder.
     pub const OTHER_FILE_SYSTEM: &str = "errno:18:compare_mounts:0";
@@ -115,7 +116,7 @@ mod armed {
         })
     }
 
-    /// The steps taken since a fault was last armed or disarmed.
+    /// Returns the steps taken since a fault was last armed or disarmed.
     pub fn steps_taken() -> Vec<&'static str> {
         STEPS.lock().clone()
     }
@@ -133,7 +134,7 @@ mod armed {
         due(name, |kind| kind == FaultKind::Tear).is_some()
     }
 
-    /// The fault that strikes now. Each that waits for the step has it pass by.
+    /// Returns the fault that strikes now, and counts the pass for each fault that waits for the step.
     fn due(name: &str, wanted: impl Fn(FaultKind) -> bool) -> Option<FaultKind> {
         let mut armed = FAULTS.lock();
         let mut struck = None;

@@ -1,11 +1,11 @@
-//! Opening notes. The one module of this crate that may touch the file system.
+//! Opens notes. The one module of this crate that may touch the file system.
 //!
 //! Every open goes through `cap-std`, which resolves a path relative to the open root folder and follows links only
 //! while they stay inside. There is no check before the open that a swapped link could outrun.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is the listed home of file access to notes"
+    reason = "the one module that may open notes"
 )]
 
 mod attributes;
@@ -45,56 +45,56 @@ const PRIVATE_FOLDER: &str = ".sectile";
 #[derive(Clone, Debug)]
 pub struct Root {
     location: PathBuf,
-    /// The largest file of the private folder that is read.
+    /// Largest file of the private folder that is read, in bytes.
     private_limit: u64,
 }
 
-/// The largest file of the private folder that is read, where nobody says otherwise.
+/// Default for the largest file of the private folder that is read, in bytes.
 const PRIVATE_LIMIT: u64 = 512 << 20;
 
-/// What is at a place that a person named. Links on the way are followed: whoever names one means its target.
+/// The target of a path that a person gave. Links on the way are followed: a link stands for its target.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PathTarget {
-    /// A regular file: its folder, and its path in there.
+    /// A regular file: its folder, and its path in that folder.
     File(Root, NotePath),
     /// A folder.
     Folder(Root),
-    /// A pipe, a device, a socket, or a file with a name that no [`NotePath`] can hold.
+    /// A pipe, a device, a socket, or a file whose name no [`NotePath`] can hold.
     Other,
 }
 
 /// Times of a file, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTimes {
-    /// When it was made.
+    /// When the file was created.
     pub created: Option<i64>,
-    /// When it was last changed.
+    /// When the file was last changed.
     pub modified: Option<i64>,
 }
 
-/// Why a folder cannot serve as a root. The texts name no path: the caller knows which one it gave.
+/// The reason a folder cannot serve as a root. The messages name no path: the caller knows which one it gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RootError {
-    /// Nothing is there.
+    /// Nothing exists there.
     #[error("the folder does not exist")]
     NotFound,
-    /// Something else is there.
+    /// Something other than a folder is there.
     #[error("it is not a folder")]
     NotAFolder,
-    /// A file is there whose name is not that of a document.
+    /// The file there does not have the name of a document.
     #[error("it is not a Markdown document: its name does not end in .md or .markdown")]
     NotMarkdown,
-    /// The system refuses.
+    /// The system refuses access.
     #[error("the folder cannot be opened ({0})")]
     Unreadable(io::ErrorKind),
 }
 
-/// Why a note cannot be read.
+/// The reason a note cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// No such regular file. Folders, pipes, devices and dangling links are no notes.
+    /// There is no such regular file. Folders, pipes, devices and dangling links are not notes.
     #[error("the note does not exist")]
     NotFound,
     /// A link on the way leads out of the root, whether or not its target exists.
@@ -106,24 +106,24 @@ pub enum ReadError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// The process, or the system, has as many files open as it may.
+    /// The process or the system has reached its limit of open files.
     #[error("too many files are open")]
     TooManyOpenFiles,
-    /// The system refuses.
+    /// The system refuses access.
     #[error("the note cannot be read ({0})")]
     Unreadable(io::ErrorKind),
 }
 
-/// Why a file is not touched, for a reason that is not the system's. It travels inside an [`io::Error`].
+/// A reason of Sectile's own not to touch a file, in contrast to the system's. It is passed inside an [`io::Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FileRefusal {
     /// The note may not be written.
     #[error("the note is read-only")]
     ReadOnly,
-    /// The file that would take a note's place cannot have something that the note has.
+    /// The file that would replace a note cannot have something that the note has.
     #[error("{what} cannot be kept")]
     Unkept { what: String },
-    /// Something else is where a file of the private folder should be.
+    /// Something else is where a file of the private folder belongs.
     #[error("{name} is not a regular file")]
     NotRegular { name: String },
     /// A file of the private folder is larger than any that Sectile writes.
@@ -132,7 +132,7 @@ pub(crate) enum FileRefusal {
 }
 
 impl FileRefusal {
-    /// The refusal that `error` carries, if it does.
+    /// Returns the refusal inside `error`, if there is one.
     pub(crate) fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
@@ -145,10 +145,10 @@ impl From<FileRefusal> for io::Error {
 }
 
 impl Root {
-    /// A root at `location`, which must be a folder now.
+    /// Opens the root at `location`, which must be a folder now.
     ///
     /// # Errors
-    /// [`RootError`] when it is not, or cannot be opened.
+    /// [`RootError`] when it is not a folder, or cannot be opened.
     pub fn open(location: &Path) -> Result<Self, RootError> {
         let location = canonical(location)?;
         if !location.is_dir() {
@@ -158,7 +158,7 @@ impl Root {
             location,
             private_limit: PRIVATE_LIMIT,
         };
-        // A handle to a folder can be had without the right to look into it.
+        // A handle to a folder can be opened without the right to look inside.
         let looked_into = |dir: Dir| match dir.symlink_metadata(PRIVATE_FOLDER) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
             Ok(_) | Err(_) => Ok(()),
@@ -169,7 +169,7 @@ impl Root {
         }
     }
 
-    /// The folder of the file at `location`, links followed, and the file's path in it.
+    /// Returns the folder of the file at `location`, with links followed, and the file's path in it.
     pub(crate) fn of_document(location: &Path) -> Result<(Self, NotePath), RootError> {
         match PathTarget::at(location)? {
             PathTarget::File(root, note) => Ok((root, note)),
@@ -177,7 +177,7 @@ impl Root {
         }
     }
 
-    /// The same root, which reads files of its private folder up to `limit` bytes.
+    /// Returns the same root, which reads files of its private folder up to `limit` bytes.
     pub(crate) fn with_private_limit(self, limit: u64) -> Self {
         Self {
             private_limit: limit,
@@ -185,13 +185,13 @@ impl Root {
         }
     }
 
-    /// Where the folder is. For watching it; notes are opened through [`Self::read`].
+    /// Returns the path of the folder, for watching it. Notes are opened through [`Self::read`].
     #[must_use]
     pub fn location(&self) -> &Path {
         &self.location
     }
 
-    /// When the file of a note was made and last changed, in milliseconds since 1970, as far as the system tells.
+    /// Returns when the file of a note was created and last changed, in milliseconds since 1970, if the system says so.
     #[must_use]
     pub fn times(&self, note: &NotePath) -> FileTimes {
         let metadata = self
@@ -216,34 +216,34 @@ impl Root {
         }
     }
 
-    /// Whether something, of whatever kind, is at `note`.
+    /// Returns whether anything, of whatever kind, is at `note`.
     pub(crate) fn is_occupied(&self, note: &NotePath) -> bool {
         self.dir()
             .is_ok_and(|dir| dir.symlink_metadata(note.as_str()).is_ok())
     }
 
-    /// Whether `path` below the root, links followed, is a folder.
+    /// Returns whether `path` below the root, with links followed, is a folder.
     pub(crate) fn leads_to_folder(&self, path: &str) -> bool {
         self.location.join(path).is_dir()
     }
 
-    /// Whether the folder itself can still be opened.
+    /// Returns whether the folder itself can still be opened.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.dir().is_ok()
     }
 
-    /// Whether the folder is known to be on a disk of this machine, where a read takes no longer than the disk. Anything
-    /// else (network, FUSE, a system that does not tell) may keep a read waiting without end.
+    /// Returns whether the folder is known to be on a disk of this machine, where a read takes no longer than the disk.
+    /// On anything else (network, FUSE, a system that does not say) a read may block forever.
     #[must_use]
     pub fn is_on_local_disk(&self) -> bool {
         is_on_local_disk(&self.location)
     }
 
-    /// The bytes of `note` as they are now, if there are at most `limit`.
+    /// Returns the present bytes of `note`, if there are at most `limit`.
     ///
     /// # Errors
-    /// [`ReadError`] says why not.
+    /// [`ReadError`] gives the reason.
     pub fn read(&self, note: &NotePath, limit: u64) -> Result<Vec<u8>, ReadError> {
         if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
@@ -265,7 +265,7 @@ impl Root {
         }
     }
 
-    /// The first `most` bytes of a note, or all of a shorter one.
+    /// Returns the first `most` bytes of a note, or all of a shorter one.
     pub(crate) fn read_start(&self, note: &NotePath, most: u64) -> Result<Vec<u8>, ReadError> {
         if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
@@ -282,7 +282,7 @@ impl Root {
         Ok(start)
     }
 
-    /// Opened anew for each read, so that a folder that was replaced is seen as it is now.
+    /// Opens the folder. It is reopened for every read, so that a replaced folder is noticed.
     pub(crate) fn dir(&self) -> io::Result<Dir> {
         Dir::open_ambient_dir(&self.location, ambient_authority())
     }
@@ -300,8 +300,8 @@ impl Root {
         }
     }
 
-    /// Where `note` leads if only absolute links made it look like an escape. The answer is opened under the same
-    /// confinement, so that it is a hint and no permission.
+    /// Returns the target of `note` if only absolute links made it look like an escape. The target is opened under the
+    /// same confinement, so this is a hint, not a permission.
     fn absolute_link_target(&self, note: &str) -> Option<PathBuf> {
         let target = self.location.join(note).canonicalize().ok()?;
         target
@@ -310,10 +310,10 @@ impl Root {
             .map(Path::to_path_buf)
     }
 
-    /// Opens `note`, unless links lead from it into the private folder, or from the name of a document to a file that is
-    /// not one.
+    /// Opens `note`, unless links lead from it into the private folder, or from the name of a document to a file that
+    /// is not a document.
     fn open_outside_private_folder(&self, note: &NotePath) -> Result<File, ReadError> {
-        /// Nobody edits a document so often between two system calls.
+        /// More edits than anyone makes to a document between two system calls.
         const MOST_OPENS: usize = 64;
         let path_now = || self.location.join(note.as_str()).canonicalize().ok();
         let must_be_markdown = is_markdown_name(note.file_name());
@@ -329,7 +329,7 @@ impl Root {
                 return Ok(file);
             }
             // An edit swaps the old file into the private folder, and another program may have removed it. Then it is
-            // opened again.
+            // reopened.
             if path_now().is_none_or(|path| !may_be_read(&path)) {
                 break;
             }
@@ -346,10 +346,10 @@ impl Root {
 }
 
 impl PathTarget {
-    /// Looks at `location`.
+    /// Opens whatever is at `location`.
     ///
     /// # Errors
-    /// [`RootError`] when nothing is there, or the system refuses.
+    /// [`RootError`] when nothing is there, or the system refuses access.
     pub fn at(location: &Path) -> Result<Self, RootError> {
         let location = canonical(location)?;
         if location.is_dir() {
@@ -357,7 +357,7 @@ impl PathTarget {
         }
         let name = location.file_name().and_then(|name| name.to_str());
         let note = name.and_then(|name| NotePath::parse_vault(name).ok());
-        // A name with a backslash would come to be another path.
+        // A name with a backslash would be read as a different path.
         let note = note.filter(|note| Some(note.as_str()) == name);
         match (location.parent(), note) {
             (Some(folder), Some(note)) if location.is_file() => {
@@ -368,7 +368,7 @@ impl PathTarget {
     }
 }
 
-/// `location` without links.
+/// Returns `location` without links.
 fn canonical(location: &Path) -> Result<PathBuf, RootError> {
     location.canonicalize().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => RootError::NotFound,
@@ -376,7 +376,7 @@ fn canonical(location: &Path) -> Result<PathBuf, RootError> {
     })
 }
 
-/// Whether the name of a file says that it is Markdown.
+/// Returns whether the name of a file says that it is Markdown.
 pub(crate) fn is_markdown_name(name: &str) -> bool {
     [".md", ".markdown"].iter().any(|ending| {
         name.len() > ending.len()
@@ -386,14 +386,14 @@ pub(crate) fn is_markdown_name(name: &str) -> bool {
     })
 }
 
-/// Whether a path below the root names the private folder, something in it, or a temporary file beside a note.
+/// Returns whether a path below the root is the private folder, something in it, or a temporary file next to a note.
 pub(crate) fn is_private(path: &str) -> bool {
     path.split('/').any(|segment| {
         segment.eq_ignore_ascii_case(PRIVATE_FOLDER) || temporary::is_beside(segment)
     })
 }
 
-/// The path of an open file without links, where the system tells.
+/// Returns the path of an open file without links, if the system knows it.
 #[cfg(target_os = "linux")]
 fn open_file_path(file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd as _;
@@ -405,7 +405,7 @@ fn open_file_path(_: &File) -> Option<PathBuf> {
     None
 }
 
-/// Opens for reading without waiting: a pipe without a writer must not block the call.
+/// Opens a file for reading without blocking: a pipe without a writer must not block the call.
 fn open_confined(dir: &Dir, path: &Path) -> Result<File, ReadError> {
     let mut options = OpenOptions::new();
     options.read(true).nonblock(true);
@@ -413,9 +413,9 @@ fn open_confined(dir: &Dir, path: &Path) -> Result<File, ReadError> {
         .map_err(|error| read_error(&error))
 }
 
-/// What is in a file of `expected` bytes, which may grow while it is read: at most one byte more than `limit`.
+/// Reads a file of `expected` bytes, which may grow meanwhile: at most one byte more than `limit`.
 fn read_bounded(mut file: File, expected: u64, limit: u64) -> io::Result<Vec<u8>> {
-    // In one piece: reading to an end that is not known takes many small ones.
+    // One large read: reading to an unknown end takes many small ones.
     let mut bytes = vec![0; usize::try_from(expected).unwrap_or_default()];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -439,7 +439,7 @@ fn read_error(error: &io::Error) -> ReadError {
         | io::ErrorKind::IsADirectory
         | io::ErrorKind::InvalidFilename
         | io::ErrorKind::InvalidInput => ReadError::NotFound,
-        // cap-std makes this error itself; one from the system has a number.
+        // cap-std creates this error itself; one from the system has a number.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ReadError::OutsideRoot,
         _ if is_link_loop(error) || is_unconnected(error) => ReadError::NotFound,
         _ if is_out_of_descriptors(error) => ReadError::TooManyOpenFiles,
@@ -449,7 +449,7 @@ fn read_error(error: &io::Error) -> ReadError {
 
 #[cfg(target_os = "linux")]
 fn is_on_local_disk(path: &Path) -> bool {
-    /// ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs, by the numbers of the kernel.
+    /// ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS and bcachefs, by the kernel's numbers.
     const LOCAL: [u32; 8] = [
         0xef53,
         0x5846_5342,
@@ -469,14 +469,15 @@ fn is_on_local_disk(_: &Path) -> bool {
     false
 }
 
-/// `ErrorKind::FilesystemLoop` is not stable, so the loop is known by its number.
+/// Returns whether links form a loop. `ErrorKind::FilesystemLoop` is not stable, so the error is recognized by its
+/// number.
 #[cfg(unix)]
 pub(crate) fn is_link_loop(error: &io::Error) -> bool {
     const ELOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
     error.raw_os_error() == Some(ELOOP)
 }
 
-/// The process or the system has as many files open as it may.
+/// Returns whether the process or the system has reached its limit of open files.
 #[cfg(unix)]
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
@@ -484,7 +485,7 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
-/// A socket, or a device without a driver.
+/// Returns whether the file is a socket, or a device without a driver.
 #[cfg(unix)]
 fn is_unconnected(error: &io::Error) -> bool {
     const ENXIO: i32 = 6;

@@ -1,7 +1,7 @@
-//! Ids of sections: a slug to read, and a number that is never used twice.
+//! Section ids: a readable slug, and a number that is never used twice.
 //!
-//! The number is a random batch and a count in it. A batch is drawn for every group of ids that is handed out, so an id
-//! names what it was given for or nothing, even after everything that was written down about it is gone.
+//! The number is a random batch and a count within it. A batch is drawn for every group of ids that is handed out, so
+//! an id names what it was given for or nothing, even after every record of it is gone.
 
 use std::io;
 
@@ -9,17 +9,17 @@ use sectile_markdown::{Digest, align::Fingerprint, slug};
 
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 const MAX_SLUG: usize = 40;
-/// Bits of a number that count within a batch. The other fifty are random: for two folders with a hundred thousand batches
-/// each, that any two are the same has a probability of one in a hundred thousand.
+/// Bits of a number that count within a batch. The other fifty are random: for two folders with a hundred thousand
+/// batches each, the probability that any two are equal is one in a hundred thousand.
 const COUNT_BITS: u32 = 14;
-/// What an id has between slug and digits when it is not written down.
+/// Separates slug and digits in an id that is not recorded.
 const UNRECORDED: char = '~';
-/// Marks an id that is not given out yet; no real id can look like it.
+/// Marks an id that has not been given out yet; no real id can look like it.
 const FRESH: char = '\u{1}';
 
-/// Hands out new ids.
+/// A source of new ids.
 pub(crate) struct IdSource<'a> {
-    /// Whether ids of a batch are in use.
+    /// Returns whether ids of a batch are in use.
     is_taken: &'a dyn Fn(u64) -> bool,
     next: u64,
     left: u64,
@@ -34,11 +34,11 @@ impl<'a> IdSource<'a> {
         }
     }
 
-    /// An id for a section with this heading.
+    /// Returns a new id for a section with this heading.
     pub(crate) fn id(&mut self, heading: &str) -> io::Result<String> {
         while self.left == 0 {
             let batch = getrandom::u64().map_err(io::Error::other)? >> COUNT_BITS;
-            // Small numbers are those of earlier versions, which counted.
+            // Small numbers belong to earlier versions, which counted.
             if batch.leading_zeros() < 32 && !(self.is_taken)(batch) {
                 self.next = batch << COUNT_BITS;
                 self.left = 1 << COUNT_BITS;
@@ -50,13 +50,13 @@ impl<'a> IdSource<'a> {
     }
 }
 
-/// The id of section number `number`, whose heading is `heading` when it gets it.
+/// Returns the id with this number, for a section with this heading.
 pub(crate) fn id(heading: &str, number: u64) -> String {
     format!("{}-{}", short_slug(heading), base36(number))
 }
 
-/// An id that is not written down. It follows from the section and where it is, so that it is the same as long as these
-/// are. `occurrence` tells sections apart that are equal otherwise.
+/// Returns an id that is not recorded. It is derived from the section and its location, so that it stays the same as
+/// long as they do. `occurrence` tells otherwise equal sections apart.
 pub(crate) fn unrecorded(
     heading: &str,
     path: &str,
@@ -70,13 +70,13 @@ pub(crate) fn unrecorded(
     format!("{}-{UNRECORDED}{digits}", short_slug(heading))
 }
 
-/// The same id with a slug that says nothing.
+/// Returns the same id with a slug that says nothing.
 pub(crate) fn without_words(id: &str) -> String {
     let digits = id.rsplit_once('-').map_or("", |(_, digits)| digits);
     format!("section-{digits}")
 }
 
-/// The readable part of an id.
+/// Returns the readable part of an id.
 pub(crate) fn words(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(slug, _)| slug)
 }
@@ -93,13 +93,13 @@ fn short_slug(heading: &str) -> String {
     slug.to_owned()
 }
 
-/// The number in an id.
+/// Returns the number in an id.
 pub(crate) fn number(id: &str) -> Option<u64> {
     let (_, digits) = id.rsplit_once('-')?;
     u64::from_str_radix(digits, 36).ok()
 }
 
-/// The batch that an id is from.
+/// Returns the batch of an id.
 pub(crate) fn batch(id: &str) -> Option<u64> {
     number(id).map(|number| number >> COUNT_BITS)
 }
@@ -120,17 +120,17 @@ fn base36(mut number: u64) -> String {
         .collect()
 }
 
-/// An id that is still to be given out, known by its index until then.
+/// Returns a placeholder for an id that is still to be given out, identified by its index.
 pub(crate) fn fresh(index: usize) -> String {
     format!("{FRESH}{index}")
 }
 
-/// Whether an id is still to be given out, and which one it is.
+/// Returns the index of a placeholder id; `None` for a real id.
 pub(crate) fn fresh_index(id: &str) -> Option<usize> {
     id.strip_prefix(FRESH)?.parse().ok()
 }
 
-/// An id as callers see it: none, while it is still to be given out.
+/// Returns an id as callers see it: empty while it is still to be given out.
 pub(crate) fn shown(id: &str) -> String {
     match fresh_index(id) {
         Some(_) => String::new(),

@@ -1,8 +1,9 @@
-//! The journal: every change of every document, appended before it is made.
+//! The journal: every change to every document, appended before it is made.
 //!
-//! One record a line: a checksum, a blank, a JSON object whose last field is the seal of the user who wrote it. A line that is not complete at the end of the file was being
-//! written when the power went; it is cut off by the next writer. A line that is complete but wrong is damage: it is
-//! skipped, reported and left alone. A line without our seal came with the folder: it is read, and never acted on.
+//! Each line is a record: a checksum, a space, and a JSON object whose last field is the seal of the user who wrote it.
+//! An incomplete line at the end of the file was being written when the power failed; the next writer cuts it off. A
+//! line that is complete but wrong is damage: it is skipped, reported and left alone. A line without our seal came with
+//! the folder: it is read, but never acted on.
 
 mod file;
 mod record;
@@ -21,7 +22,7 @@ pub(crate) use self::{
     seal::LineOrigin,
 };
 
-/// Reads journal bytes and does nothing with them, for the fuzzer: no input may panic.
+/// Parses journal bytes without acting on them, for the fuzzer: no input may panic.
 #[doc(hidden)]
 #[must_use]
 pub fn replay_for_fuzzing(bytes: &[u8]) -> (usize, usize) {

@@ -1,7 +1,7 @@
-//! What the journal comes to: the documents, the ids of their sections, and the entries of their history.
+//! The state that the journal's lines add up to: the documents, the ids of their sections, and their history entries.
 //!
 //! The ledger is a function of the journal's lines and nothing else. Every process that reads the same journal has the
-//! same one; memory is only a copy.
+//! same ledger; memory only holds a copy.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,19 +13,19 @@ use crate::{
     },
 };
 
-/// State of a root as its journal tells it.
+/// The state of a root, according to its journal.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     documents: HashMap<u64, DocumentState>,
     by_path: HashMap<String, u64>,
-    /// The document that holds the section of an id.
+    /// The document that holds the section, by id.
     by_id: HashMap<String, u64>,
-    /// Ids of sections that are gone, with the entry that deleted them.
+    /// Ids of deleted sections, with the entry that deleted them.
     deleted: HashMap<String, u64>,
     entries: BTreeMap<u64, EntryCard>,
     pending: BTreeMap<u64, PendingIntent>,
     requests: HashMap<String, (String, u64)>,
-    /// What the ids that were ever handed out begin with.
+    /// The batches of all ids that were ever handed out.
     batches: HashSet<u64>,
     next: Numbers,
     first_entry: u64,
@@ -49,33 +49,33 @@ impl Default for Numbers {
     }
 }
 
-/// A document as far as the journal knows it.
+/// The state of a document, according to the journal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DocumentState {
     pub(crate) id: u64,
-    /// `None` when it was deleted.
+    /// `None` if it was deleted.
     pub(crate) path: Option<String>,
-    /// Digest of its bytes; `None` when it was deleted.
+    /// Digest of its bytes; `None` if it was deleted.
     pub(crate) hash: Option<String>,
-    /// When its file was made, in milliseconds since 1970.
+    /// When its file was created, in milliseconds since 1970.
     pub(crate) created: Option<i64>,
     /// The ids of its sections, in order.
     pub(crate) ids: Vec<String>,
-    /// What its sections are known by, when its text is not in the journal.
+    /// Fingerprints of its sections, if its text is not in the journal.
     pub(crate) prints: Prints,
     /// Its entries, oldest first.
     pub(crate) entries: Vec<u64>,
-    /// Entries before this index do not connect to what is there now.
+    /// Entries before this index do not connect to the present text.
     pub(crate) chain_start: usize,
-    /// Entries of ours that are in force, in the order they came to be.
+    /// Own entries that are in force, in the order in which they came into force.
     pub(crate) done: Vec<u64>,
-    /// Entries that were taken back and can be made again.
+    /// Entries that were undone and can be redone.
     pub(crate) undone: Vec<u64>,
-    /// Bytes of changes since the last snapshot, or `None` when there is no snapshot.
+    /// Bytes of changes since the last snapshot, or `None` if there is no snapshot.
     pub(crate) weight_since_snapshot: Option<usize>,
 }
 
-/// An entry without the bytes it carries, and where these are.
+/// An entry without the bytes it carries, and their location.
 #[derive(Clone, Debug)]
 pub(crate) struct EntryCard {
     pub(crate) number: u64,
@@ -102,7 +102,7 @@ pub(crate) struct StepCard {
     pub(crate) has_snapshot: bool,
 }
 
-/// An intent without its end.
+/// An intent without a commit or abort record.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingIntent {
     pub(crate) entry: Entry,
@@ -112,7 +112,7 @@ pub(crate) struct PendingIntent {
 }
 
 impl Ledger {
-    /// One that knows nothing but the numbers that were given out.
+    /// An empty ledger that continues from these numbers.
     pub(crate) fn counting_from(next: Numbers) -> Self {
         Self {
             next,
@@ -120,7 +120,7 @@ impl Ledger {
         }
     }
 
-    /// Takes in what was read, in order.
+    /// Applies a batch of lines, in order.
     pub(crate) fn take_in(&mut self, read: JournalBatch) {
         let mut damage = read.damage.into_iter().peekable();
         for line in read.lines {
@@ -132,7 +132,7 @@ impl Ledger {
         damage.for_each(|one| self.add_damage(one));
     }
 
-    /// Takes in one line. A foreign one that would let an id name two sections is damage.
+    /// Applies one line. A foreign line that would let an id name two sections is damage.
     pub(crate) fn apply(&mut self, line: Line) {
         if line.origin == LineOrigin::Foreign {
             self.foreign_lines += 1;
@@ -179,12 +179,12 @@ impl Ledger {
                     len: line.len,
                 });
             }
-            // They belong into the file of ids.
+            // These belong in the id file.
             Record::Sighting(_) | Record::Forget { .. } => {}
         }
     }
 
-    /// Whether the ids that a record gives to sections are free, and each is given once.
+    /// Returns whether the ids that a record gives to sections are free, and each is given once.
     fn is_sound(&self, record: &Record) -> bool {
         fn are_distinct<'a>(mut ids: impl Iterator<Item = &'a String>) -> bool {
             let mut met = HashSet::new();
@@ -217,7 +217,7 @@ impl Ledger {
     }
 
     fn add_damage(&mut self, damage: Damage) {
-        // Numbers that were given out there are not given out again. Every one of them took more than a byte.
+        // Numbers that were given out there are not reused. Each of them took more than a byte.
         let Numbers { entry, document } = &mut self.next;
         for next in [entry, document] {
             *next = next.saturating_add(damage.len);
@@ -233,22 +233,22 @@ impl Ledger {
         self.next
     }
 
-    /// How many lines came with the folder instead of from this user.
+    /// Returns the number of lines that came with the folder and were not written by this user.
     pub(crate) fn foreign_lines(&self) -> usize {
         self.foreign_lines
     }
 
-    /// Whether ids of this batch were handed out.
+    /// Returns whether ids of this batch were handed out.
     pub(crate) fn has_batch(&self, batch: u64) -> bool {
         self.batches.contains(&batch)
     }
 
-    /// Whether an id names a section of the journal, or did once.
+    /// Returns whether an id names a section of the journal, or did once.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.by_id.contains_key(id) || self.deleted.contains_key(id)
     }
 
-    /// The first entry that was not dropped.
+    /// Returns the first entry that was not dropped.
     pub(crate) fn first_entry(&self) -> u64 {
         self.first_entry
     }
@@ -259,7 +259,7 @@ impl Ledger {
             .and_then(|document| self.documents.get(document))
     }
 
-    /// The document that was deleted last at `path`.
+    /// Returns the document that was last deleted at `path`.
     pub(crate) fn deleted_at(&self, path: &str) -> Option<&DocumentState> {
         let deleted = self.entries.values().rev().find_map(|card| {
             let gone = |step: &&StepCard| step.after.is_none() && step.path == path;
@@ -273,28 +273,28 @@ impl Ledger {
         self.documents.get(&document)
     }
 
-    /// All documents, in a fixed order.
+    /// Returns all documents, in a deterministic order.
     pub(crate) fn documents(&self) -> Vec<&DocumentState> {
         let mut all: Vec<&DocumentState> = self.documents.values().collect();
         all.sort_by_key(|document| document.id);
         all
     }
 
-    /// The documents whose bytes have this digest.
+    /// Returns the documents whose bytes have this digest.
     pub(crate) fn documents_with(&self, hash: &str) -> impl Iterator<Item = &DocumentState> {
         self.documents
             .values()
             .filter(move |document| document.hash.as_deref() == Some(hash))
     }
 
-    /// The document that holds a section.
+    /// Returns the document that holds a section.
     pub(crate) fn document_of(&self, id: &str) -> Option<&DocumentState> {
         self.by_id
             .get(id)
             .and_then(|document| self.documents.get(document))
     }
 
-    /// The entry that deleted the section of an id.
+    /// Returns the entry that deleted the section with this id.
     pub(crate) fn deleted_by(&self, id: &str) -> Option<u64> {
         self.deleted.get(id).copied()
     }
@@ -307,7 +307,7 @@ impl Ledger {
         self.entries.get(&number)
     }
 
-    /// All entries, oldest first.
+    /// Returns all entries, oldest first.
     pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = &EntryCard> {
         self.entries.values()
     }
@@ -316,8 +316,8 @@ impl Ledger {
         self.requests.get(id)
     }
 
-    /// Intents of ours without an end that concern the document at `path`, or all of them. Foreign ones are never acted
-    /// on.
+    /// Returns own intents without an end that concern the document at `path`, or all of them. Foreign ones are never
+    /// acted on.
     pub(crate) fn pending(&self, path: Option<&str>) -> Vec<Entry> {
         let concerns = |entry: &Entry| {
             path.is_none_or(|path| {
@@ -336,7 +336,7 @@ impl Ledger {
             .collect()
     }
 
-    /// How many intents without an end came with the folder.
+    /// Returns the number of intents without an end that came with the folder.
     pub(crate) fn foreign_intents(&self) -> usize {
         let foreign = |pending: &&PendingIntent| pending.origin == LineOrigin::Foreign;
         self.pending.values().filter(foreign).count()
@@ -346,8 +346,8 @@ impl Ledger {
         self.pending.contains_key(&entry)
     }
 
-    /// Ends intents whose end is missing. Nobody touches a document before what is half done to it is settled, so an
-    /// entry about it shows that it was, and how.
+    /// Ends intents whose end is missing. Nobody touches a document before its half-done changes are settled, so a
+    /// later entry about it shows that they were, and how.
     fn end_earlier(&mut self, entry: &Entry) {
         let follows = |earlier: &Step, later: &Step| {
             let path = earlier.moved_to.as_ref().unwrap_or(&earlier.path);
@@ -421,7 +421,7 @@ impl Ledger {
         state.prints = known_by(checkpoint.prints, &checkpoint.marks);
     }
 
-    /// Notes where a document is, and takes the place away from whichever was there.
+    /// Records the path of a document, and takes the path from any other document that had it.
     fn place(&mut self, document: u64, path: Option<String>) {
         self.next.document = self.next.document.max(document.saturating_add(1));
         let state = self.documents.entry(document).or_default();
@@ -470,7 +470,7 @@ impl Ledger {
                 state.created = Some(entry.time);
             }
             if !connected && (state.hash.is_some() || state.entries.is_empty()) {
-                // A line between the two is missing altogether.
+                // A line between the two is missing entirely.
                 self.damage.push(Damage {
                     offset: *offset,
                     len: *len as u64,
@@ -481,7 +481,7 @@ impl Ledger {
             match step.ids.apply(&state.ids) {
                 Some(ids) if connected => state.ids = ids,
                 _ => {
-                    // The line that connects them is damaged. What can be known again is taken from the entry.
+                    // The line that connects them is damaged. Whatever can be recovered is taken from the entry.
                     state.ids = if step.section_ids.is_empty() {
                         step.marks.iter().map(|mark| mark.id.clone()).collect()
                     } else {
@@ -522,7 +522,7 @@ impl Ledger {
             }
             self.stacks(step.document, entry);
         }
-        // What a stranger claims to have done already must not stand in for what is asked now.
+        // A stranger's claim to have done something already must not stand in for what is asked now.
         if let Some(request) = &entry.request
             && *origin == LineOrigin::Own
         {
@@ -574,7 +574,7 @@ impl Ledger {
     }
 }
 
-/// What sections are known by, whichever version wrote it.
+/// Returns the fingerprints of sections, whichever version wrote them.
 fn known_by(prints: Prints, marks: &[Mark]) -> Prints {
     if prints.is_empty() {
         Prints::of_marks(marks)

@@ -1,7 +1,7 @@
-//! Notes on disk: the only code of Sectile that opens them.
+//! Notes on disk: the only code in Sectile that opens them.
 //!
-//! A [`NotePath`] can only come from its parser, and a [`Root`] opens nothing but what lies inside its folder, whatever
-//! links are swapped in between. This crate knows nothing of MCP, HTTP, search or roles.
+//! A [`NotePath`] can only come from its parser, and a [`Root`] opens nothing outside its folder, whatever links are
+//! swapped in meanwhile. This crate knows nothing about MCP, HTTP, search or roles.
 
 pub mod editor;
 #[cfg_attr(debug_assertions, doc(hidden))]
@@ -17,7 +17,7 @@ mod work;
 pub use editor::Editor;
 pub use fs::{FileTimes, NearestRoot, PathTarget, ReadError, Root, RootError, RootMark};
 pub use journal::JournalKey;
-// What this crate opens is named by these, so that its users need no second import.
+// Re-exported because this crate's API takes them, so that its users need no second import.
 pub use sectile_markdown::{NotePath, PathError};
 pub use walk::{
     Checkup, ExclusionReason, FileStamp, LeftOutReason, PatternError, Survey, Walk, WalkError,

@@ -1,7 +1,7 @@
 //! The ids of documents that were read and never edited.
 //!
-//! They stand in a file of their own, so that reading leaves the journal alone: one line for each document, replaced when
-//! the document changes and dropped when it is first edited. The file is rewritten when half of it no longer counts, so it
+//! They are in a file of their own, so that reading does not touch the journal: one line for each document, replaced
+//! when the document changes and dropped when it is first edited. The file is rewritten when half of it is stale, so it
 //! grows with the folder and not with the number of reads. Losing it costs ids, never text.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -15,20 +15,20 @@ use crate::{
     },
 };
 
-/// What the file of ids comes to.
+/// The contents of the id file.
 #[derive(Debug)]
 pub(crate) struct Sightings {
     file: Journal,
     cards: HashMap<String, SightingCard>,
-    /// The paths of documents with the same bytes.
+    /// The paths of documents, by the digest of their bytes.
     by_hash: HashMap<String, BTreeSet<String>>,
     /// The paths of documents that hold ids of a batch.
     by_batch: HashMap<u64, BTreeSet<String>>,
-    /// How many bytes of the file count.
+    /// Number of bytes of the file that are not stale.
     live: u64,
 }
 
-/// A sighting without its ids, and where these are.
+/// A sighting without its ids, and their location.
 #[derive(Clone, Debug)]
 pub(crate) struct SightingCard {
     pub(crate) hash: String,
@@ -38,7 +38,7 @@ pub(crate) struct SightingCard {
     batches: BTreeSet<u64>,
 }
 
-/// A file with less that no longer counts is not worth rewriting.
+/// Number of stale bytes below which rewriting the file does not pay off.
 const WORTH_REWRITING: u64 = 256 << 10;
 
 impl Sightings {
@@ -52,7 +52,7 @@ impl Sightings {
         }
     }
 
-    /// Forgets everything, because the file is gone.
+    /// Forgets everything, because the file no longer exists.
     pub(crate) fn forget(&mut self) {
         self.file.forget();
         self.clear();
@@ -65,7 +65,7 @@ impl Sightings {
         self.live = 0;
     }
 
-    /// Takes in what other processes have written.
+    /// Reads what other processes have written.
     pub(crate) fn take_news(&mut self, folder: &PrivateFolder) -> Result<(), JournalError> {
         let read = match self.file.news(folder)? {
             JournalUpdate::More(read) => read,
@@ -74,7 +74,7 @@ impl Sightings {
                 read
             }
         };
-        // A line that is damaged is a document whose sections get new ids.
+        // A damaged line means a document whose sections get new ids.
         read.lines.into_iter().for_each(|line| self.apply(line));
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Sightings {
         }
     }
 
-    /// Whether the ids of a sighting are distinct, and no other document holds any of their batches.
+    /// Returns whether the ids of a sighting are distinct, and no other document holds any of their batches.
     fn is_sound(&self, sighting: &Sighting) -> bool {
         let distinct: HashSet<&String> = sighting.ids.iter().collect();
         let is_free = |id: &String| {
@@ -133,39 +133,39 @@ impl Sightings {
         }
     }
 
-    /// What is known of the document at `path`.
+    /// Returns the record of the document at `path`.
     pub(crate) fn card(&self, path: &str) -> Option<&SightingCard> {
         self.cards.get(path)
     }
 
-    /// The paths of all documents, in no order.
+    /// Returns the paths of all documents, in no particular order.
     pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
         self.cards.keys().cloned()
     }
 
-    /// How many documents are known.
+    /// Returns the number of documents.
     pub(crate) fn len(&self) -> usize {
         self.cards.len()
     }
 
-    /// The paths of documents with this digest, in order.
+    /// Returns the paths of documents with this digest, in order.
     pub(crate) fn paths_with_hash(&self, hash: &str) -> Vec<String> {
         let paths = self.by_hash.get(hash).into_iter().flatten();
         paths.cloned().collect()
     }
 
-    /// The paths of documents that may hold the section of an id.
+    /// Returns the paths of documents that may hold the section with this id.
     pub(crate) fn paths_for_id(&self, id: &str) -> Vec<String> {
         let holders = ids::batch(id).and_then(|batch| self.by_batch.get(&batch));
         holders.into_iter().flatten().cloned().collect()
     }
 
-    /// Whether ids of this batch were handed out.
+    /// Returns whether ids of this batch were handed out.
     pub(crate) fn has_batch(&self, batch: u64) -> bool {
         self.by_batch.contains_key(&batch)
     }
 
-    /// The whole of what is known of the document at `path`.
+    /// Reads the full sighting of the document at `path`.
     pub(crate) fn load(
         &self,
         folder: &PrivateFolder,
@@ -180,7 +180,7 @@ impl Sightings {
         }
     }
 
-    /// Adds records. The caller holds the journal's lock and has taken in all news.
+    /// Appends records. The caller holds the journal's lock and has read all news.
     pub(crate) fn append(
         &mut self,
         folder: &PrivateFolder,
@@ -192,7 +192,7 @@ impl Sightings {
         let is_new = self.file.len() == 0;
         let header = is_new.then(|| Record::Header(Header::default()));
         let records: Vec<Record> = header.into_iter().chain(records.iter().cloned()).collect();
-        // A flush for every document that is read would be a high price for ids that can be handed out again.
+        // Flushing for every document that is read would be a high price for ids that can be handed out again.
         let lines = self.file.append(folder, &records, Durability::Written)?;
         lines.into_iter().for_each(|line| self.apply(line));
         let surplus = self.file.len().saturating_sub(self.live);
@@ -202,7 +202,7 @@ impl Sightings {
         Ok(())
     }
 
-    /// Rewrites the file with what `keep` makes of each sighting.
+    /// Rewrites the file with the result of `keep` for each sighting.
     pub(crate) fn rewrite(
         &mut self,
         folder: &PrivateFolder,

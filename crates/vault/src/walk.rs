@@ -1,8 +1,8 @@
-//! The documents below a root: which files count, in order.
+//! The documents below a root: which files count, in a fixed order.
 //!
 //! `.gitignore` and `.ignore` files are honoured, whether or not there is a repository. They are read like notes:
-//! confined to the root, without waiting on a pipe, and up to a bound. Links are not followed, so what is found is found
-//! once.
+//! confined to the root, without blocking on a pipe, and up to a size limit. Links are not followed, so every document
+//! is found once.
 
 mod checkup;
 mod list;
@@ -24,7 +24,7 @@ use crate::{
     fs::{is_out_of_descriptors, is_private},
 };
 
-/// Which documents of a folder count. Patterns are written as in `.gitignore`.
+/// Selects the documents of a folder. Patterns are written as in `.gitignore`.
 #[derive(Clone, Debug)]
 pub struct Walk {
     include: Vec<String>,
@@ -33,24 +33,24 @@ pub struct Walk {
     excluded: Gitignore,
 }
 
-/// A pattern that cannot be read.
+/// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the pattern `{pattern}` cannot be read: {reason}")]
+#[error("the pattern `{pattern}` is invalid: {reason}")]
 pub struct PatternError {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The problem with the pattern.
     pub reason: String,
 }
 
-/// Why a folder cannot be walked. What lies in a folder further down that cannot be opened is left out instead.
+/// The reason a folder cannot be walked. A folder further down that cannot be opened is left out instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WalkError {
     /// The caller gave up.
     #[error("the walk was stopped")]
     Stopped,
-    /// The process, or the system, has as many files open as it may.
+    /// The process or the system has reached its limit of open files.
     #[error("too many files are open")]
     TooManyOpenFiles,
     /// The system refuses to open the root.
@@ -58,20 +58,21 @@ pub enum WalkError {
     Unreadable(io::ErrorKind),
 }
 
-/// The documents of a folder, and what could have been one and is not.
+/// The documents of a folder, and everything that could have been a document but is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survey {
-    /// Sorted by path.
+    /// The documents, sorted by path.
     pub documents: Vec<NotePath>,
-    /// Sorted by path. Hidden and ignored things are not listed, nor are ordinary files that are no Markdown.
+    /// Entries that are not documents, sorted by path. Hidden and ignored entries are not listed, nor are ordinary
+    /// files that are not Markdown.
     pub passed_over: Vec<(String, ExclusionReason)>,
-    /// Markdown files and whole folders that are hidden or ignored, sorted by path. The path of a folder ends in a slash. What
-    /// belongs to version control or to this program is not listed.
+    /// Markdown files and whole folders that are hidden or ignored, sorted by path. The path of a folder ends in a
+    /// slash. Folders and files of version control or of Sectile are not listed.
     pub left_out: Vec<(String, LeftOutReason)>,
 }
 
-/// Why a walk does not look at something: somebody wants it so.
+/// The reason a walk leaves something out on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LeftOutReason {
@@ -81,7 +82,7 @@ pub enum LeftOutReason {
     Ignored,
 }
 
-/// Why a walk took something for no document.
+/// The reason a walk does not take something for a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ExclusionReason {
@@ -93,11 +94,11 @@ pub enum ExclusionReason {
     NotAFile,
     /// A folder that the system refuses to read.
     Unreadable(io::ErrorKind),
-    /// A name that is no UTF-8, or that no [`NotePath`] can hold.
+    /// A name that is not UTF-8, or that no [`NotePath`] can hold.
     OddName,
 }
 
-/// Of a file that says what is ignored, this much is read.
+/// Number of bytes that are read of an ignore file.
 const MOST_IGNORE_BYTES: u64 = 1 << 20;
 
 impl Default for Walk {
@@ -112,11 +113,11 @@ impl Default for Walk {
 }
 
 impl Walk {
-    /// Documents that a pattern of `include` fits, or all when there is none, without those that a pattern of `exclude`
-    /// fits. A pattern that fits a folder speaks of all that is in it.
+    /// Selects documents that match a pattern of `include`, or all if there is none, except those that match a pattern
+    /// of `exclude`. A pattern that matches a folder applies to everything in it.
     ///
     /// # Errors
-    /// [`PatternError`] for the first pattern that cannot be read.
+    /// [`PatternError`] for the first invalid pattern.
     pub fn new(include: Vec<String>, exclude: Vec<String>) -> Result<Self, PatternError> {
         Ok(Self {
             included: matcher(&include)?,
@@ -126,20 +127,20 @@ impl Walk {
         })
     }
 
-    /// The patterns that a document must fit.
+    /// Returns the patterns that a document must match.
     #[must_use]
     pub fn include(&self) -> &[String] {
         &self.include
     }
 
-    /// The patterns that a document must not fit.
+    /// Returns the patterns that a document must not match.
     #[must_use]
     pub fn exclude(&self) -> &[String] {
         &self.exclude
     }
 
-    /// Whether a document at `path` below the root fits the patterns that documents must fit. What is excluded is not
-    /// asked here.
+    /// Returns whether a document at `path` below the root matches the include patterns. Exclude patterns are not
+    /// checked here.
     #[must_use]
     pub fn includes(&self, path: &str) -> bool {
         self.included.is_empty()
@@ -171,16 +172,16 @@ fn matcher(patterns: &[String]) -> Result<Gitignore, PatternError> {
 }
 
 impl Root {
-    /// The Markdown documents below the root, sorted by path. Hidden files, what version control ignores, and files
-    /// whose name is no UTF-8 are left out. `stop` says whether the caller has given up.
+    /// Returns the Markdown documents below the root, sorted by path. Hidden files, files that version control ignores,
+    /// and files whose name is not UTF-8 are left out. `stop` says whether the caller has given up.
     ///
     /// # Errors
-    /// [`WalkError`] when the root cannot be read, or `stop` said so.
+    /// [`WalkError`] when the root cannot be read, or `stop` returned `true`.
     pub fn walk(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, WalkError> {
         Ok(self.files(walk, stop)?.documents)
     }
 
-    /// Like [`Self::walk`], with what was passed over.
+    /// Like [`Self::walk`], with everything that was passed over.
     ///
     /// # Errors
     /// As [`Self::walk`].
@@ -202,7 +203,7 @@ impl Root {
         })
     }
 
-    /// Like [`Self::walk`], with the files beside the documents.
+    /// Like [`Self::walk`], with the files that are not documents.
     pub(crate) fn files(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Files, WalkError> {
         let unreadable = |error: io::Error| match is_out_of_descriptors(&error) {
             true => WalkError::TooManyOpenFiles,
@@ -227,7 +228,7 @@ impl Root {
                 Ok(()) if folder.path.is_empty() => {}
                 Ok(()) => found.folders.push(folder.path),
                 Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
-                // It went away, or is not ours to read; then so are the documents in it.
+                // The folder is gone, or we may not read it; then the same holds for the documents in it.
                 Err(error) => {
                     let why = ExclusionReason::Unreadable(error.kind());
                     found.passed_over.push((folder.path.clone(), why));
@@ -245,32 +246,32 @@ impl Root {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) documents: Vec<NotePath>,
-    /// Files that are no documents, such as pictures.
+    /// Files that are not documents, such as pictures.
     pub(crate) others: Vec<NotePath>,
-    /// Folders that were read. The root itself is not named.
+    /// Folders that were read, without the root itself.
     pub(crate) folders: Vec<String>,
-    /// What is there and was passed over: hidden, ignored, or behind a link.
+    /// Entries that exist and were passed over: hidden, ignored, or behind a link.
     pub(crate) skipped: Vec<String>,
-    /// Those of them that are links.
+    /// The links among the skipped entries.
     pub(crate) links: Vec<String>,
-    /// What is neither hidden nor ignored, and yet no file that can be read.
+    /// Entries that are neither hidden nor ignored, and yet are not files that can be read.
     pub(crate) passed_over: Vec<(String, ExclusionReason)>,
     /// Documents and folders that are hidden or ignored.
     pub(crate) left_out: Vec<(String, LeftOutReason)>,
-    /// Files with their stamps, instead of documents and others.
+    /// Files with their stamps, instead of `documents` and `others`.
     pub(crate) listing: Option<Listing>,
 }
 
 /// A folder that is still to be read.
 #[derive(Clone)]
 struct PendingFolder {
-    /// Below the root; empty for the root itself.
+    /// Path below the root; empty for the root itself.
     path: String,
-    /// Of the folders above.
+    /// Rules of the folders above.
     rules: Option<Rc<Rules>>,
 }
 
-/// What the files of one folder say about what is ignored in it and below.
+/// The ignore rules of one folder, which hold in it and below.
 struct Rules {
     folder: String,
     ignore: Option<Gitignore>,
@@ -303,7 +304,7 @@ impl PendingFolder {
             let path = joined(&self.path, &name);
             let left_out = why_left_out(&name, &path, kind.is_dir(), walk, rules.as_deref());
             let ignored = left_out.is_some();
-            // A name with a backslash would come to be another path.
+            // A name with a backslash would be read as a different path.
             let note = NotePath::parse_vault(&path).ok();
             let note = note.filter(|note| note.as_str() == path);
             if kind.is_symlink() {
@@ -350,7 +351,7 @@ impl PendingFolder {
 }
 
 impl Rules {
-    /// The rules that hold in a folder.
+    /// Reads the rules that hold in a folder.
     fn read(dir: &Dir, folder: &PendingFolder) -> Option<Rc<Self>> {
         let ignore = ignore_file(dir, ".ignore");
         let gitignore = ignore_file(dir, ".gitignore");
@@ -366,7 +367,8 @@ impl Rules {
         }))
     }
 
-    /// Whether `path` is ignored. The nearest rule that speaks of it decides, and `.ignore` before `.gitignore`.
+    /// Returns whether `path` is ignored. The nearest rule that matches it decides, and `.ignore` comes before
+    /// `.gitignore`.
     fn ignore(&self, path: &str, is_folder: bool) -> bool {
         let all = || std::iter::successors(Some(self), |rules| rules.above.as_deref());
         let said = |of: &dyn Fn(&Self) -> Option<&Gitignore>| {
@@ -385,7 +387,7 @@ impl Rules {
     }
 }
 
-/// Whether something called `name`, at `path` below the root, is hidden, private, excluded or ignored.
+/// Returns whether something called `name`, at `path` below the root, is hidden, private, excluded or ignored.
 fn is_left_out(
     name: &str,
     path: &str,
@@ -396,7 +398,7 @@ fn is_left_out(
     why_left_out(name, path, is_folder, walk, rules).is_some()
 }
 
-/// Why it is left out, where it is.
+/// Returns the reason it is left out, if it is.
 fn why_left_out(
     name: &str,
     path: &str,
@@ -412,12 +414,12 @@ fn why_left_out(
     is_ignored.then_some(LeftOutReason::Ignored)
 }
 
-/// Whether nobody would look for documents in something of this name.
+/// Returns whether nobody would look for documents in something with this name.
 fn is_machinery(name: &str) -> bool {
     is_private(name) || name == ".git"
 }
 
-/// The rules in the file `name`, if it is one.
+/// Reads the rules in the file `name`, if it is one.
 fn ignore_file(dir: &Dir, name: &str) -> Option<Gitignore> {
     use io::Read as _;
     let mut options = OpenOptions::new();
@@ -431,7 +433,7 @@ fn ignore_file(dir: &Dir, name: &str) -> Option<Gitignore> {
     let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new("");
     for line in text.trim_start_matches('\u{feff}').lines() {
-        // A line that cannot be read ignores nothing, as in git.
+        // A line that cannot be parsed ignores nothing, as in git.
         if builder.add_line(None, line).is_err() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! A document while a request is under way: as it was, and as it will be.
+//! A document during a request: as it was, and as it will be.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use sectile_markdown::{Changes, Digest, Document};
 use super::View;
 use crate::NotePath;
 
-/// A document while a request is under way.
+/// A document during a request.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) path: NotePath,
-    /// As it was, or `None` when it did not exist.
+    /// The document before the request, or `None` if it did not exist.
     pub(super) base: Option<Arc<View>>,
-    /// As it will be, or `None` when it will not exist.
+    /// The bytes after the request, or `None` if the document will not exist.
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) document: Document,
     pub(super) ids: Vec<String>,
     pub(super) changes: Changes,
     pub(super) touched: Vec<String>,
     pub(super) moved_to: Option<NotePath>,
-    /// The document's number, when it is one that was deleted and comes back.
+    /// The document's number, if it is a deleted one that is being restored.
     pub(super) number: Option<u64>,
 }
 
-/// A section that is found.
+/// The location of a section that was found.
 pub(super) struct SectionLocation {
     pub(super) path: String,
     pub(super) position: usize,
@@ -42,7 +42,7 @@ impl Draft {
         }
     }
 
-    /// Its bytes as they were, if it existed.
+    /// Returns the document's bytes before the request, if it existed.
     pub(super) fn old(&self) -> Option<&[u8]> {
         self.base.as_ref().map(|base| base.bytes())
     }
@@ -51,13 +51,13 @@ impl Draft {
         self.bytes.as_deref().unwrap_or_default()
     }
 
-    /// Where the document will be.
+    /// Returns the path of the document after the request.
     pub(super) fn final_path(&self) -> &NotePath {
         self.moved_to.as_ref().unwrap_or(&self.path)
     }
 }
 
-/// A draft as a view, to look things up in it.
+/// Returns a draft as a view, for looking things up in it.
 pub(super) fn snapshot(draft: &Draft) -> View {
     View::new(
         draft.path.clone(),

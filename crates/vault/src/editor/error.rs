@@ -1,4 +1,4 @@
-//! What can go wrong with an edit. Whatever it is, no document was changed.
+//! Errors of the editor. Whichever it is, no document was changed.
 
 use std::{fmt, io};
 
@@ -10,22 +10,22 @@ use crate::{
     journal::JournalError,
 };
 
-/// Why a request to the editor has no result.
+/// The reason a request to the editor failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditorError {
-    /// There is no such document.
+    /// The document does not exist.
     #[error("Document not found.")]
     DocumentNotFound,
-    /// There is one already.
+    /// A document with this path exists already.
     #[error("There is already a document at this path.")]
     DocumentExists,
     /// The path leads out of the root.
     #[error("The path leads out of the folder that is edited.")]
     OutsideRoot,
-    /// The path is a link, which can be read and edited through, but not be renamed or deleted.
+    /// The path is a link, which can be read and edited through, but not renamed or deleted.
     #[error("The path is a link to {target}.")]
     IsLink {
-        /// The document that it leads to.
+        /// The document that the link leads to.
         target: String,
     },
     /// The path does not end in `.md` or `.markdown`.
@@ -35,9 +35,9 @@ pub enum EditorError {
     #[error("The path is hidden, ignored or excluded, so it cannot be changed here.")]
     NotADocument,
     /// Nothing may be written here.
-    #[error("The folder was opened for reading only. Nothing was written.")]
+    #[error("The folder was opened read-only. Nothing was written.")]
     ReadOnly,
-    /// What would be undone or purged was not written by this user.
+    /// The history that would be undone or purged was not written by this user.
     #[error(
         "The history came with the folder and was not written by this user, so it is shown but never acted on."
     )]
@@ -45,10 +45,10 @@ pub enum EditorError {
     /// No document was named.
     #[error("No document is named.")]
     NoDocument,
-    /// The document or the result would be too large.
+    /// The document or the result is too large.
     #[error("The {what} is larger than {limit} bytes.")]
     TooLarge {
-        /// What is too large.
+        /// The thing that is too large.
         what: &'static str,
         /// The limit.
         limit: u64,
@@ -59,12 +59,12 @@ pub enum EditorError {
         /// The limit.
         limit: usize,
     },
-    /// There is no such section.
+    /// The section does not exist.
     #[error("Section not found.")]
     SectionNotFound {
-        /// The id that names nothing, when it was named by one.
+        /// The unknown id, if the section was named by id.
         section_id: Option<String>,
-        /// Sections that may be meant.
+        /// Similar sections.
         near: Vec<Candidate>,
     },
     /// The section was deleted.
@@ -81,42 +81,42 @@ pub enum EditorError {
         /// All of them.
         candidates: Vec<Candidate>,
     },
-    /// Neither an id nor a heading, or both and they disagree, or the section is in another document.
+    /// The reference has neither an id nor a heading, or both and they disagree, or the section is in another document.
     #[error("{0}")]
     BadReference(&'static str),
-    /// The edit itself is refused.
+    /// The edit itself was refused.
     #[error("{0}")]
     Edit(EditError),
-    /// A re-parenting edit, with the section that it would take along.
+    /// The edit would make another section a child of a different section.
     #[error("Another section would become a child of a different section.")]
     Reparents {
-        /// That section.
+        /// The section that would get a new parent.
         section: Candidate,
     },
-    /// The new text has a control character.
-    #[error("The {field} has the control character U+{:04X}.", u32::from(*.character))]
+    /// The new text contains a control character.
+    #[error("The {field} contains the control character U+{:04X}.", u32::from(*.character))]
     ControlCharacter {
-        /// What has it.
+        /// The field that contains it.
         field: &'static str,
-        /// Which one.
+        /// The character.
         character: char,
     },
     /// The front matter cannot be changed like this.
     #[error("{0}")]
     FrontMatter(String),
-    /// The section is not what the caller based the change on.
+    /// The section is no longer the one that the change is based on.
     #[error("{0}")]
     Conflict(Box<Conflict>),
-    /// A change must say what it is based on.
+    /// The change does not say which hash it is based on.
     #[error("expected_hash is required here.")]
     HashRequired,
-    /// Only a part of the text was shown, and the change would replace all of it.
+    /// Only part of the text was shown, and the change would replace all of it.
     #[error("{0}")]
     PartOfText(&'static str),
-    /// A large deletion wants a confirmation.
+    /// A large deletion needs a confirmation.
     #[error("This deletes {bytes} bytes and needs a confirmation.")]
     NotConfirmed {
-        /// How much goes.
+        /// Number of bytes that would be deleted.
         bytes: usize,
     },
     /// There is nothing to undo.
@@ -125,10 +125,10 @@ pub enum EditorError {
     /// There is nothing to redo.
     #[error("There is nothing to redo.")]
     NothingToRedo,
-    /// There is no such entry.
+    /// The entry does not exist.
     #[error("There is no such entry in the history.")]
     EntryNotFound,
-    /// The entry is not in force.
+    /// The entry has been undone already.
     #[error("The entry is already undone.")]
     AlreadyUndone,
     /// Later changes touch the same text.
@@ -137,45 +137,45 @@ pub enum EditorError {
         /// The first of them.
         entry: u64,
     },
-    /// The text of that time is not in the journal.
+    /// The text at that time is not in the journal.
     #[error("The history does not reach back that far.")]
     TextUnknown,
-    /// A document still holds the text that shall be forgotten.
+    /// A document still holds the text to be forgotten.
     #[error("The text is still in {path}.")]
     StillThere {
-        /// Which document.
+        /// The document.
         path: String,
     },
     /// Something in the private folder still holds the text that was purged.
     #[error("The text is still in .sectile/{name}.")]
     NotPurged {
-        /// Which file, below the private folder.
+        /// The file, relative to the private folder.
         name: String,
     },
-    /// There is no such plan.
+    /// The plan does not exist.
     #[error("There is no such plan; it may have been dropped.")]
     PlanUnknown,
     /// The documents have changed since the plan was made.
     #[error("A document has changed since the plan was made. Nothing was written.")]
     PlanStale,
-    /// The document is not what the caller based the change on.
+    /// The document is no longer the one that the change is based on.
     #[error("The document has changed since it was read. Nothing was written.")]
     DocumentChanged,
-    /// The request id was used for something else.
+    /// The request id was used for a different request.
     #[error("The request_id was already used for a different request.")]
     RequestReused,
-    /// Another process keeps the document locked.
+    /// Another process holds the lock of the document.
     #[error("Another process is changing the document.")]
     Busy,
     /// The caller gave up.
     #[error("The call was cancelled. Nothing was written.")]
     Cancelled,
-    /// The document kept changing while it was to be replaced.
+    /// The document kept changing while it was being replaced.
     #[error("The document keeps changing on disk. Nothing was written.")]
     KeepsChanging,
-    /// The system failed in the middle, and again when the change was to be taken back.
+    /// The system failed in the middle, and again when the change was rolled back.
     #[error(
-        "The system failed in the middle of the change, which will be finished or taken back as soon as possible."
+        "The system failed in the middle of the change, which will be finished or rolled back as soon as possible."
     )]
     Interrupted,
     /// The journal was written by a newer version.
@@ -193,41 +193,41 @@ pub enum EditorError {
     /// The document itself is read-only.
     #[error("The document is read-only. Nothing was written.")]
     ReadOnlyDocument,
-    /// The file that would take the document's place cannot have all that the file there has.
+    /// The file that would replace the document cannot have everything that the present one has.
     #[error("The document cannot be replaced: {what} cannot be kept. Nothing was written.")]
     Unkept {
-        /// What the system does not allow to be kept.
+        /// The attribute that the system does not allow to be kept.
         what: String,
     },
-    /// Something that we did not write is where a file of ours should be.
+    /// Something that Sectile did not write is where one of its files belongs.
     #[error("In .sectile, {name} {why}. Nothing was written.")]
     StrangePrivateFile {
         /// The name of the file.
         name: String,
-        /// What it is.
+        /// The kind of thing that is there.
         why: String,
     },
-    /// The process or the system has as many files open as it may.
+    /// The process or the system has reached its limit of open files.
     #[error("Too many files are open. Nothing was written.")]
     TooManyOpenFiles,
-    /// The folder that is edited is gone.
+    /// The folder that is edited no longer exists.
     #[error("The folder no longer exists.")]
     RootGone,
-    /// Anything else that the system says.
+    /// Any other error from the system.
     #[error("The system refused ({0}). The document is unchanged.")]
     Io(io::ErrorKind),
 }
 
-/// A section that an error speaks of.
+/// A section that an error refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its id.
     pub id: String,
     /// Its heading.
     pub heading: String,
-    /// The document it is in.
+    /// The path of its document.
     pub path: String,
-    /// Its position there.
+    /// Its position in the document.
     pub position: usize,
     /// Its level.
     pub level: u8,
@@ -240,13 +240,13 @@ pub struct Candidate {
 pub struct Conflict {
     /// The section.
     pub section_id: String,
-    /// The hash to expect now: of its own text or of its subtree, whichever the change is compared with.
+    /// The hash to expect now: of the section's own text or of its subtree, whichever the change is compared with.
     pub hash: String,
-    /// The text that the change was based on, when it is known.
+    /// The text that the change was based on, if it is known.
     pub base: Option<String>,
     /// The text that the caller wants; `None` for a deletion.
     pub ours: Option<String>,
-    /// The text that is there.
+    /// The text that is there now.
     pub theirs: String,
 }
 

@@ -1,4 +1,4 @@
-//! The documents on disk: which paths are documents, where their files really are, and what they hold.
+//! The documents on disk: which paths are documents, where their files really are, and what they contain.
 
 use sectile_markdown::name_key;
 
@@ -9,11 +9,11 @@ use crate::{
     walk::Files,
 };
 
-/// The folder that documents are in, all of them or the one that is edited.
+/// The folder of the documents. All of them can be edited, or just one.
 #[derive(Debug)]
 pub(super) struct DocumentFolder {
     pub(super) root: Root,
-    /// The one document, when it is not a whole folder that is edited.
+    /// The one document, unless the whole folder is edited.
     pub(super) only: Option<NotePath>,
     walk: Walk,
     read_only: bool,
@@ -39,7 +39,7 @@ impl DocumentFolder {
         }
     }
 
-    /// The documents, and what else links may name.
+    /// The documents, and everything else that links may name.
     pub(super) fn files(&self, stop: &dyn Fn() -> bool) -> Result<Files, EditorError> {
         match &self.only {
             Some(only) => Ok(Files {
@@ -57,7 +57,7 @@ impl DocumentFolder {
             .map_err(|error| self.missing(error))
     }
 
-    /// The bytes of the file at `path`, however many, or `None` when there is none.
+    /// The bytes of the file at `path`, however many, or `None` if there is no file.
     pub(super) fn read_any(&self, path: &NotePath) -> Result<Option<Vec<u8>>, EditorError> {
         match self.root.read(path, u64::MAX - 1) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -66,7 +66,7 @@ impl DocumentFolder {
         }
     }
 
-    /// The private folder, for writing to it.
+    /// The private folder, opened for writing.
     pub(super) fn private(&self) -> Result<PrivateFolder, EditorError> {
         if self.read_only {
             return Err(EditorError::ReadOnly);
@@ -76,18 +76,18 @@ impl DocumentFolder {
             .map_err(|error| self.refusal(error))
     }
 
-    /// The private folder, if there is one.
+    /// The private folder, if it exists.
     pub(super) fn private_if_there(&self) -> Result<Option<PrivateFolder>, EditorError> {
         let folder = self.root.private_folder();
         folder.map_err(|error| self.refusal(error))
     }
 
-    /// Where the file at `path` really is.
+    /// Finds the real location of the file at `path`.
     pub(super) fn locate(&self, path: &NotePath) -> Result<LocatedNote, EditorError> {
         self.root.locate(path).map_err(|error| self.missing(error))
     }
 
-    /// Where the files at paths that were written down are, as far as they can be found.
+    /// Finds the real locations of recorded paths, as far as the files can be found.
     pub(super) fn locate_all<'p>(
         &self,
         paths: impl Iterator<Item = &'p String>,
@@ -98,13 +98,13 @@ impl DocumentFolder {
             .collect()
     }
 
-    /// Where the file at `path` really is or would be.
+    /// Returns the path, without links, of the file that is or would be at `path`.
     pub(super) fn real_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
         self.root.resolve(path).map_err(|error| self.missing(error))
     }
 
-    /// Refuses a path whose last part is a link. What is asked for would happen to the document behind it, and leave the
-    /// link leading nowhere.
+    /// Refuses a path whose last part is a link. The operation would affect the document behind it and leave the link
+    /// dangling.
     pub(super) fn refuse_link(&self, path: &NotePath) -> Result<(), EditorError> {
         self.check_path(path)?;
         let real = self.real_path(path)?;
@@ -113,11 +113,11 @@ impl DocumentFolder {
             Some(folder) => format!("{}/{}", self.real_path(&folder)?.as_str(), path.file_name()),
             None => path.file_name().to_owned(),
         };
-        // A disk may spell a name in another case.
+        // A disk may spell the name in another case.
         if name_key(&beside) == name_key(real.as_str()) {
             return Ok(());
         }
-        // What is not a document is not named.
+        // A target that is not a document is not named.
         if real.segments().any(|segment| segment.starts_with('.')) {
             return Err(EditorError::DocumentNotFound);
         }
@@ -134,7 +134,7 @@ impl DocumentFolder {
         }
     }
 
-    /// What the system says about something in the root.
+    /// Converts a system error about something in the root.
     pub(super) fn refusal(&self, error: std::io::Error) -> EditorError {
         if self.root.is_there() {
             error.into()
@@ -153,8 +153,8 @@ impl DocumentFolder {
         }
     }
 
-    /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes here,
-    /// wherever it was asked for or written down.
+    /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes
+    /// through here, whether a caller asked for it or the journal did.
     pub(super) fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
         self.check_path(real)?;
         if self.is_document(real)? {
@@ -164,13 +164,13 @@ impl DocumentFolder {
         }
     }
 
-    /// Whether `real`, a path without links, is or would be a document of the folder. The one that a person named to be
-    /// edited by itself is, whatever its name.
+    /// Returns whether `real`, a path without links, is or would be a document of the folder. A single document that a
+    /// person named is one, whatever its name.
     pub(super) fn is_document(&self, real: &NotePath) -> Result<bool, EditorError> {
         Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.walk)?)
     }
 
-    /// Whether the document at `path`, which has no links in it, may be changed as far as can be told before.
+    /// Returns whether the document at `path`, a path without links, may be changed, as far as can be told beforehand.
     pub(super) fn may_change(&self, path: &NotePath) -> bool {
         let located = self.locate(path);
         located.is_ok_and(|located| located.check_writable().is_ok())
@@ -178,7 +178,7 @@ impl DocumentFolder {
     }
 }
 
-/// A path that was written down.
+/// Parses a path from the journal.
 pub(super) fn recorded_path(path: &str) -> Result<NotePath, EditorError> {
     NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)
 }

@@ -19,56 +19,56 @@ use crate::{
     ledger::{DocumentState, EntryCard},
 };
 
-/// One entry of a history, as callers see it.
+/// A history entry as callers see it.
 #[derive(Clone, Debug)]
 pub struct HistoryEntry {
     /// Its number.
     pub number: u64,
-    /// When, in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub time: i64,
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub actor: String,
-    /// What was asked for.
+    /// The operation that was asked for.
     pub operation: String,
-    /// Why, if somebody said so.
+    /// The reason, if one was given.
     pub reason: Option<String>,
-    /// The entry that it takes back or makes again.
+    /// The entry that this one undoes or redoes.
     pub undoes: Option<u64>,
-    /// Whether another program did it.
+    /// Whether another program made the change.
     pub is_foreign: bool,
-    /// Whether the entry came with the folder instead of from this user. It is shown, and cannot be undone.
+    /// Whether the entry came with the folder and was not written by this user. It is shown, but cannot be undone.
     pub is_unverified: bool,
-    /// Whether it is in force: not taken back.
+    /// Whether it has been undone.
     pub is_undone: bool,
     /// The documents that it changed.
     pub documents: Vec<String>,
-    /// The sections that it is about.
+    /// The ids of the sections that it concerns.
     pub sections: Vec<String>,
 }
 
-/// Which entries are wanted.
+/// Selects entries of a history.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryFilter {
-    /// Only those about this section.
+    /// Only entries about this section.
     pub section_id: Option<String>,
-    /// Only those before this entry.
+    /// Only entries before this one.
     pub before: Option<u64>,
-    /// At most so many, newest first.
+    /// At most this many entries, newest first.
     pub limit: usize,
 }
 
-/// A document as of an entry.
+/// A document after a given entry.
 #[derive(Clone, Debug)]
 pub struct Revision {
     /// The entry.
     pub entry: u64,
-    /// Where the document was.
+    /// The path of the document at that time.
     pub path: String,
-    /// Its bytes after that entry; `None` when it did not exist.
+    /// The bytes after that entry; `None` if the document did not exist.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// A document that the history knows, there or gone.
+/// A document that the history knows, whether it exists or has been deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryDocument {
     number: u64,
@@ -76,14 +76,14 @@ pub struct HistoryDocument {
 }
 
 impl HistoryDocument {
-    /// Where it is, or was last.
+    /// Returns its path, or its last one.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 }
 
-/// The number of a document that was only read. The journal has no document with this number.
+/// The number of a document that was only read. No document in the journal has it.
 const WITHOUT_HISTORY: u64 = 0;
 
 /// A document at an earlier time.
@@ -158,7 +158,7 @@ impl DocumentHistory {
         Ok((entries, more))
     }
 
-    /// The document at `path`; where no file is, the last one that was deleted there.
+    /// The document at `path`, or the last one that was deleted there if there is no file.
     pub(super) fn remembered(&self, path: &NotePath) -> Result<HistoryDocument, EditorError> {
         self.folder.check_path(path)?;
         let there = self.reader.looked_at(path)?;
@@ -178,7 +178,7 @@ impl DocumentHistory {
         })
     }
 
-    /// The document that holds the section of an id, or held it when it was deleted.
+    /// The document that holds the section with this id, or held it when it was deleted.
     pub(super) fn remembered_by_section(
         &self,
         id: &str,
@@ -187,7 +187,7 @@ impl DocumentHistory {
         let path = found
             .as_ref()
             .and_then(|found| NotePath::parse_vault(&found.path).ok());
-        // Looking at the document enters what other programs did to it.
+        // Viewing the document enters what other programs did to it.
         match path.map(|path| {
             self.folder
                 .check_path(&path)
@@ -201,7 +201,7 @@ impl DocumentHistory {
 
     fn document_with(&self, id: &str) -> Option<HistoryDocument> {
         let deleted_by = {
-            // A journal that cannot be read is reported by whoever looks at the document.
+            // A journal that cannot be read is reported by the call that views the document.
             let state = self.store.current_state().ok()?;
             if let Some(known) = state.ledger.document_of(id) {
                 return Some(HistoryDocument {
@@ -226,7 +226,7 @@ impl DocumentHistory {
         })
     }
 
-    /// Whether undo and redo would do something.
+    /// Returns whether undo and redo would do something.
     pub(super) fn can_undo_redo(&self, document: &HistoryDocument) -> (bool, bool) {
         let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);
@@ -242,7 +242,7 @@ impl DocumentHistory {
         })
     }
 
-    /// The document as it was after entry `number`; before its first entry for 0.
+    /// The document as it was after entry `number`, or before its first entry for 0.
     pub(super) fn revision_of(
         &self,
         document: &HistoryDocument,
@@ -274,7 +274,7 @@ impl DocumentHistory {
             }
         };
         let past = self.walk_back(&known, at)?;
-        // A document that is gone is nowhere.
+        // A deleted document has no path.
         let path = Some(past.path).filter(|path| !path.is_empty());
         Ok(Revision {
             entry: number,
@@ -339,15 +339,15 @@ impl DocumentHistory {
         Ok((old, changes))
     }
 
-    /// Places of the journal that cannot be read.
+    /// The parts of the journal that cannot be read.
     pub(super) fn damage(&self) -> Vec<Damage> {
-        // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
+        // This reports the damage seen so far; an unreadable journal is reported by the call that needs it.
         let state = self.store.current_state();
         state.map_or_else(|_| Vec::new(), |state| state.ledger.damage().to_vec())
     }
 }
 
-/// The entries of a document that were taken back and not made again.
+/// The entries of a document that were undone and not redone.
 fn taken_back(state: &State, known: &DocumentState) -> HashSet<u64> {
     let mut taken_back = HashSet::new();
     for card in known
@@ -390,26 +390,27 @@ fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> 
     }
 }
 
-/// What a look at a journal found.
+/// A summary of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalState {
-    /// Entries of the history.
+    /// Number of history entries.
     pub entries: usize,
-    /// Documents that it knows.
+    /// Number of documents in the journal.
     pub documents: usize,
     /// The document of the newest entry.
     pub newest: Option<String>,
-    /// Places that cannot be read.
+    /// Number of places that cannot be read.
     pub damaged_places: usize,
-    /// Lines that came with the folder instead of from this user.
+    /// Number of lines that came with the folder and were not written by this user.
     pub foreign_lines: usize,
-    /// Unfinished changes among them.
+    /// Number of unfinished changes among the foreign lines.
     pub foreign_intents: usize,
-    /// Files that hold what another program wrote into them after they were replaced.
+    /// Number of files that hold what another program wrote to them after they were replaced.
     pub rescued: usize,
 }
 
-/// Looks at the journal of the folder or document at `location` and changes nothing. `None` when there is none.
+/// Examines the journal of the folder or document at `location` without changing anything. Returns `None` if there is
+/// no journal.
 ///
 /// # Errors
 /// [`EditorError`] when the folder or its journal cannot be read.

@@ -1,5 +1,4 @@
-//! Links between documents: repaired when what they lead to gets another name, reported when they stop working, and
-//! checked on demand.
+//! Links between documents: repaired when their targets are renamed, reported when they break, and checked on demand.
 
 mod aliases;
 mod check;
@@ -17,71 +16,70 @@ pub(super) use self::scan::{DocumentFixes, LinkFix, ScanResult, sections_at};
 use self::{lineage::Lineage, scan::Scan, world::LinkSnapshot};
 use super::{CallHooks, EditorError, draft::Draft, folder::DocumentFolder};
 
-/// A link that leads nowhere, or not where it did.
+/// A link that leads nowhere, or no longer where it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenLink {
-    /// The document that has it.
+    /// The document that contains it.
     pub path: String,
-    /// The line it starts in, from 1.
+    /// The line that it starts on, from 1.
     pub line: usize,
-    /// What it names, as written; the start of it when it is long. Empty for a document that could not be read, whose
-    /// links are not known.
+    /// The target as written, or the start of a long one. Empty for a document that could not be read, whose links are
+    /// unknown.
     pub target: String,
-    /// What is wrong with it.
+    /// The problem with the link.
     pub reason: &'static str,
 }
 
 mod reason {
-    //! What can be wrong with a link.
+    //! Reasons why a link is broken.
 
     pub(super) const NO_DOCUMENT: &str = "no such document";
     pub(super) const NO_HEADING: &str = "no such heading";
     pub(super) const NO_BLOCK: &str = "no such block";
     pub(super) const SEVERAL_DOCUMENTS: &str = "several documents have this name";
     pub(super) const SEVERAL_ALIASES: &str = "several documents have this alias";
-    pub(super) const OUTSIDE: &str = "outside of the folder";
-    pub(super) const OTHER_SECTION: &str = "leads to another section now";
-    pub(super) const OTHER_DOCUMENT: &str = "leads to another document now";
+    pub(super) const OUTSIDE: &str = "outside the folder";
+    pub(super) const OTHER_SECTION: &str = "now leads to another section";
+    pub(super) const OTHER_DOCUMENT: &str = "now leads to another document";
     pub(super) const LINK_LEFT: &str =
-        "the path is a link to this document, which is not there any more";
+        "the path is a link to this document, which is no longer there";
     pub(super) const UNREADABLE: &str =
-        "the document cannot be read, so its links were not looked at";
+        "the document cannot be read, so its links were not checked";
     pub(super) const TOO_LARGE: &str =
-        "the document is too large to be read, so its links were not looked at";
+        "the document is too large to read, so its links were not checked";
     pub(super) const UNREADABLE_FOLDER: &str =
-        "the folder cannot be read, so the links of its documents were not looked at";
+        "the folder cannot be read, so the links of its documents were not checked";
 }
 
-/// Broken links, up to a number.
+/// Broken links, up to a maximum.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BrokenLinks {
     pub(super) links: Vec<BrokenLink>,
-    /// How many there are besides.
+    /// Number of broken links beyond those listed.
     pub(super) more: usize,
 }
 
-/// Which links the operations of a request want repaired.
+/// The link repairs that the operations of a request allow.
 #[derive(Debug, Default)]
 pub(super) struct Permits {
-    /// Those into headings of these documents, by their paths before.
+    /// Links into headings of these documents, by their old paths, are repaired.
     pub(super) headings: HashSet<String>,
-    /// But not those to these sections.
+    /// Links to these sections are not.
     pub(super) fixed_headings: HashSet<String>,
-    /// Those that name documents by their paths.
+    /// Whether links that name documents by path are repaired.
     pub(super) paths: bool,
-    /// But not those from or to these documents, by their paths before.
+    /// Links from or to these documents, by their old paths, are not.
     pub(super) fixed_paths: HashSet<String>,
-    /// Nothing is asked for but to bring back what was. Links that lead where they led then are as they should be.
+    /// Whether the request only restores an earlier state. Links that lead where they led then are correct.
     pub(super) is_undo: bool,
 }
 
-/// So many broken links are named after a write.
+/// Number of broken links listed after a write.
 const MOST_NAMED: usize = 50;
-/// So much of a link is shown.
+/// Number of characters shown of a link.
 const MOST_SHOWN: usize = 200;
 
-/// Looks at the links that drafts may concern: all there are when something lost its name, and else those that were just
-/// written.
+/// Scans the links that the drafts may affect: all links if something lost its name, otherwise only those just written.
 pub(super) fn look_at_links(
     folder: &DocumentFolder,
     drafts: &BTreeMap<String, Draft>,
@@ -139,7 +137,7 @@ impl BrokenLink {
         }
     }
 
-    /// What is said of a document that cannot be read; `None` for one that is just not there any more.
+    /// Describes a document that cannot be read; `None` for one that simply no longer exists.
     fn unread(path: &str, error: &EditorError) -> Option<Self> {
         let reason = match error {
             EditorError::DocumentNotFound | EditorError::RootGone => return None,
@@ -149,7 +147,7 @@ impl BrokenLink {
         Some(Self::of_whole(path, reason))
     }
 
-    /// What is said of a document, or a folder, as a whole.
+    /// Describes a problem with a document or folder as a whole.
     fn of_whole(path: &str, reason: &'static str) -> Self {
         Self {
             path: path.to_owned(),

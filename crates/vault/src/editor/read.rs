@@ -1,4 +1,4 @@
-//! Documents as they are now. Looking at one notices what other programs did to it.
+//! Documents as they are now. Viewing one detects what other programs did to it.
 
 pub(super) mod foreign;
 pub(super) mod part;
@@ -31,14 +31,15 @@ pub(super) struct DocumentReader {
     folder: Arc<DocumentFolder>,
     store: Arc<JournalStore>,
     views: Mutex<Cache>,
-    /// The last text that was made from the journal: of which document, and after which entry.
+    /// The last text rebuilt from the journal: the document, the entry that produced it, and the bytes.
     made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
 }
 
-/// A file that another program is just writing is looked at again after this long.
+/// Delay before another look at a file that another program is just writing.
 const SETTLING: Duration = Duration::from_millis(4);
 const MOST_LOOKS: usize = 50;
-/// Programs that write in place empty the file first. An empty one has to stay so for this many looks.
+/// Number of looks, 200 ms in all, during which an empty file must stay empty. Programs that write in place empty the
+/// file first.
 const LOOKS_AT_NOTHING: usize = 50;
 
 impl DocumentReader {
@@ -51,11 +52,11 @@ impl DocumentReader {
         }
     }
 
-    /// The document at `path` as it is on disk now.
+    /// Returns the document at `path` as it is on disk now.
     pub(super) fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.folder.check_path(path)?;
         let located = self.folder.locate(path)?;
-        // A link may have the name of a document and lead to something else.
+        // A link may have the name of a document but lead to something else.
         self.folder.check_path(located.path())?;
         match self.recorded(located.path()) {
             Err(
@@ -86,8 +87,8 @@ impl DocumentReader {
         self.settled(real)
     }
 
-    /// The bytes of a document that is not there. Where two names cannot be exchanged in one step, another process may be
-    /// just replacing it, or was ended while it did.
+    /// Returns the bytes of a document that was not found. Where two names cannot be exchanged in one step, another
+    /// process may be replacing it just now, or was killed while doing so.
     fn read_after_others(&self, real: &NotePath) -> Result<Vec<u8>, EditorError> {
         let is_pending = {
             let state = self.store.current_state()?;
@@ -100,7 +101,7 @@ impl DocumentReader {
         self.folder.read(real)
     }
 
-    /// When the file of a document was made, as far as that is known.
+    /// Returns when the file of a document was created, if that is known.
     pub(super) fn created(&self, path: &NotePath) -> Option<i64> {
         let state = self.store.state();
         let known = state.ledger.document(path.as_str());
@@ -111,7 +112,7 @@ impl DocumentReader {
         )
     }
 
-    /// When the text that `view` shows was written.
+    /// Returns when the text in `view` was written.
     pub(super) fn modified(&self, view: &View) -> Option<i64> {
         let edited = {
             let state = self.store.state();
@@ -128,7 +129,7 @@ impl DocumentReader {
         edited.or_else(|| self.folder.root.times(view.path()).modified)
     }
 
-    /// A view of `bytes` when the ids of just these are written down.
+    /// Returns a view of `bytes` if the ids for exactly these bytes are recorded.
     fn known(
         &self,
         state: &State,
@@ -183,7 +184,7 @@ impl DocumentReader {
         Ok(Some(self.keep(view.with_sighting(sighted_at))))
     }
 
-    /// The document at `path`, which the caller has locked and which has no links in it.
+    /// Returns the document at `path`, a path without links that the caller has locked.
     pub(super) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.store.finish_pending(path.as_str())?;
         let mut bytes = self.folder.read(path)?;
@@ -251,7 +252,7 @@ impl DocumentReader {
         self.views.lock()
     }
 
-    /// Forgets the view of a document that is not at `path` any more.
+    /// Forgets the view of a document that is no longer at `path`.
     pub(super) fn forget(&self, path: &str) {
         self.views().forget(path);
     }
@@ -262,7 +263,7 @@ impl DocumentReader {
         view
     }
 
-    /// The document at `path`, if its file is there.
+    /// Returns the document at `path`, if its file exists.
     pub(super) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
         match self.view(path) {
             Ok(view) => Ok(Some(view)),

@@ -1,4 +1,4 @@
-//! The journal and the ids as the editor uses them: caught up before every look, locked for every line.
+//! The journal and the ids as the editor uses them: caught up before every read, locked for every write.
 
 mod commit;
 mod recovery;
@@ -31,7 +31,7 @@ use crate::{
     sightings::Sightings,
 };
 
-/// What is known of the root.
+/// The known state of the root.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) journal: Journal,
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// The ids of sections: those that they have, and new ones for the others, which are known by their headings.
+    /// Returns the ids of sections: those that they have, and new ones for the others, named after their headings.
     pub(super) fn completed_ids<'h>(
         &self,
         sections: impl Iterator<Item = (Option<String>, &'h str)>,
@@ -62,14 +62,14 @@ impl State {
     }
 }
 
-/// Locks on documents, held until dropped. Documents share locks, and a lock that is held cannot be taken again.
+/// Locks on documents, held until dropped. Documents share locks, and a held lock cannot be taken again.
 #[derive(Debug, Default)]
 pub(super) struct DocumentLocks {
     held: BTreeMap<String, HeldLock>,
 }
 
 impl DocumentLocks {
-    /// Whether the document at `path` is locked.
+    /// Returns whether the document at `path` is locked.
     fn cover(&self, path: &str) -> bool {
         self.held.contains_key(&lock_name(path))
     }
@@ -77,7 +77,7 @@ impl DocumentLocks {
 
 pub(super) const JOURNAL_LOCK: &str = "journal";
 
-/// The journal and the ids of the documents in a folder, and the locks on these.
+/// The journal and the ids of the documents in a folder, and the locks on the documents.
 #[derive(Debug)]
 pub(super) struct JournalStore {
     folder: Arc<DocumentFolder>,
@@ -96,17 +96,17 @@ impl JournalStore {
         }
     }
 
-    /// What is known of the root, without a look at what others have written since.
+    /// Returns the known state of the root, without reading what others have written since.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 
-    /// The time, in milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     pub(super) fn now(&self) -> i64 {
         (self.clock)()
     }
 
-    /// What is known of the root, with all that other processes have written.
+    /// Returns the state of the root, with everything that other processes have written.
     pub(super) fn current_state(&self) -> Result<MutexGuard<'_, State>, EditorError> {
         let mut state = self.state();
         self.catch_up(&mut state)?;
@@ -117,7 +117,7 @@ impl JournalStore {
         match self.folder.private_if_there()? {
             Some(folder) => take_news(state, &folder),
             None => {
-                // Somebody may have removed the folder. Then what it said is gone.
+                // The folder may have been removed. Then its content is gone.
                 if state.journal.len() > 0 {
                     state.journal.forget();
                     state.ledger = Ledger::counting_from(state.ledger.next());
@@ -128,7 +128,7 @@ impl JournalStore {
         }
     }
 
-    /// Appends the records that `make` gives, knowing everything that was written before, and takes them in.
+    /// Appends the records that `make` returns, based on everything that was written before, and applies them.
     pub(super) fn record<T>(
         &self,
         make: impl FnOnce(&State) -> Result<(Vec<Record>, T), EditorError>,
@@ -152,7 +152,7 @@ impl JournalStore {
         });
         let adopted: Vec<Record> = adopted.collect();
         if !adopted.is_empty() {
-            // The journal has these documents now. What the file of ids says of them is passed over in any case.
+            // These documents are in the journal now. Their lines in the id file are ignored in any case.
             match state.sightings.append(&folder, &adopted) {
                 Ok(()) | Err(_) => {}
             }
@@ -165,7 +165,7 @@ impl JournalStore {
         self.record(|_| Ok((vec![record], ())))
     }
 
-    /// What is known of the document at `path`, or of the last one that was deleted there.
+    /// Returns the state of the document at `path`, or of the last one that was deleted there.
     pub(super) fn known_at<'l>(
         &self,
         ledger: &'l Ledger,
@@ -196,7 +196,7 @@ impl JournalStore {
                 Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
                     return Ok(*entry);
                 }
-                // Another process may have rewritten the journal; else the place is damaged.
+                // Another process may have rewritten the journal; otherwise the line is damaged.
                 _ => self.catch_up(&mut state)?,
             }
         }
@@ -211,9 +211,9 @@ impl JournalStore {
             .ok_or(EditorError::EntryNotFound)
     }
 
-    /// The document that holds the section of an id, as far as is known without looking.
+    /// Returns the document that holds the section with this id, as far as is known without reading documents.
     pub(super) fn document_of(&self, id: &str) -> Option<NotePath> {
-        // A journal that cannot be read is reported by whoever looks at the document.
+        // A journal that cannot be read is reported by the call that views the document.
         let state = self.current_state().ok()?;
         let path = match state.ledger.document_of(id) {
             Some(known) => known.path.clone(),
@@ -222,7 +222,7 @@ impl JournalStore {
         NotePath::parse_vault(&path?).ok()
     }
 
-    /// Takes the lock of the journal and the ids.
+    /// Takes the lock that covers the journal and the ids.
     pub(super) fn lock_journal(&self, folder: &PrivateFolder) -> Result<HeldLock, EditorError> {
         self.lock(folder, JOURNAL_LOCK)
     }
@@ -246,8 +246,8 @@ impl JournalStore {
         }
     }
 
-    /// Locks documents against other processes and threads, in an order that cannot lead to a deadlock. The caller
-    /// holds no lock on a document yet.
+    /// Locks documents against other processes and threads, in an order that cannot deadlock. The caller must not hold
+    /// a lock on a document yet.
     pub(super) fn lock_documents<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a str>,
@@ -268,7 +268,7 @@ impl JournalStore {
         Ok(locks)
     }
 
-    /// Locks one more document, unless somebody else holds it: waiting for it out of order could be a deadlock.
+    /// Locks one more document, unless someone else holds it: waiting for it out of order could deadlock.
     pub(super) fn lock_another(
         &self,
         locks: &mut DocumentLocks,
@@ -287,7 +287,7 @@ impl JournalStore {
         })
     }
 
-    /// Locks documents if nobody holds them.
+    /// Locks documents if nobody holds their locks.
     pub(super) fn try_lock_documents<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a str>,
@@ -300,7 +300,7 @@ impl JournalStore {
     }
 }
 
-/// Documents share 256 locks, so that these need never be cleaned up.
+/// Returns the name of a document's lock. Documents share 256 locks, so that lock files never need to be cleaned up.
 fn lock_name(path: &str) -> String {
     let digest = Digest::of(path.as_bytes());
     format!("document-{:02x}", digest.as_bytes()[0])

@@ -1,8 +1,8 @@
-//! The editor on real files: every operation, undo and redo, ids, outside edits, faults.
+//! Tests of the editor on real files: every operation, undo and redo, ids, outside edits, faults.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests look at the files behind the editor's back"
+    reason = "tests inspect files behind the editor's back"
 )]
 
 mod characters;
@@ -50,7 +50,7 @@ impl Bench {
         Self { folder, editor }
     }
 
-    /// Another process, as good as.
+    /// Reopens the folder, as another process would.
     pub(super) fn reopened(&self) -> Editor {
         open(self.folder.path())
     }
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// A folder in memory where there is such a thing: flushes are cheap there.
+/// A folder in memory if the system has one: flushes are cheap there.
 pub(super) fn scratch() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -106,7 +106,7 @@ pub(super) fn open(folder: &Path) -> Editor {
     Editor::folder(folder, options()).unwrap()
 }
 
-/// The options of an editor in a test. All of them have one key, as the processes of one user do.
+/// The options of an editor in a test. They all share one key, as the processes of one user do.
 pub(super) fn options() -> EditorOptions {
     EditorOptions::new(JournalKey::new(&[7; JournalKey::BYTES]), clock)
 }
@@ -349,7 +349,7 @@ fn outside_edits_are_entered_keep_ids_and_survive_undo() {
     let after_foreign = bench.editor.revision(&note("a.md"), 0).unwrap();
     assert_eq!(after_foreign.bytes.unwrap(), SAMPLE.as_bytes());
 
-    // An outside edit of the very text: undo would overwrite it.
+    // An outside edit of the same text: undo would overwrite it.
     fs::write(bench.path("a.md"), outside.replace("Ours.", "Theirs.")).unwrap();
     assert!(matches!(
         bench.undo("a.md").unwrap_err(),

@@ -1,26 +1,26 @@
-//! How a caller follows a long call, and ends it.
+//! Hooks through which a caller follows a long call, and ends it.
 
 use std::fmt;
 
 use super::EditorError;
 
-/// What a call asks and tells while it runs.
+/// Callbacks that a call uses while it runs.
 #[derive(Clone, Copy)]
 pub struct CallHooks<'a> {
-    /// Whether the caller has given up.
+    /// Returns whether the caller has given up.
     pub stop: &'a dyn Fn() -> bool,
-    /// How many documents were looked at, and of how many when that is known.
+    /// Takes the number of documents processed, and the total if it is known.
     pub progress: &'a dyn Fn(u64, Option<u64>),
 }
 
 impl<'a> CallHooks<'a> {
-    /// Nobody watches.
+    /// Hooks of a caller that neither follows nor stops the call.
     #[must_use]
     pub fn none() -> Self {
         Self::until(&|| false)
     }
 
-    /// Goes on until `stop` says that the caller has given up.
+    /// Hooks of a call that runs until `stop` says that the caller has given up.
     #[must_use]
     pub fn until(stop: &'a dyn Fn() -> bool) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl<'a> CallHooks<'a> {
         }
     }
 
-    /// Ends a call that nobody waits for any more.
+    /// Ends a call that nobody is waiting for any more.
     pub(super) fn check(&self) -> Result<(), EditorError> {
         if self.is_stopped() {
             return Err(EditorError::Cancelled);

@@ -1,4 +1,4 @@
-//! Changes that callers ask for: made on drafts in memory, then committed together.
+//! Changes that callers ask for: applied to drafts in memory, then committed together.
 
 mod apply;
 mod characters;
@@ -31,22 +31,22 @@ use super::{
 };
 use crate::journal::{EntryKind, Request};
 
-/// What a caller asks for.
+/// A caller's request to change documents.
 #[derive(Clone, Debug)]
 pub struct WriteRequest {
-    /// The changes, in order. All of them are made, or none.
+    /// The changes, in order. All of them are applied, or none.
     pub operations: Vec<Operation>,
-    /// What the history calls it.
+    /// The name of the operation in the history.
     pub name: String,
-    /// Who asks.
+    /// The caller.
     pub actor: String,
-    /// Why.
+    /// The caller's reason, if one was given.
     pub reason: Option<String>,
-    /// The caller's name for the request, and a digest of what it asks, so that a retry is known as one.
+    /// The caller's id for the request and a digest of its content, by which a retry is recognized.
     pub request: Option<(String, String)>,
-    /// Only say what would happen.
+    /// Whether to only report what would happen.
     pub dry_run: bool,
-    /// A person has agreed to a large deletion.
+    /// Whether a person has agreed to a large deletion.
     pub confirmed: bool,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct DocumentWriter {
     history: Arc<DocumentHistory>,
     pub(super) limits: EditorLimits,
     plans: Mutex<Plans>,
-    /// Whether the root was flushed after its private folder was made.
+    /// Whether the root was flushed after its private folder was created.
     is_root_flushed: AtomicBool,
 }
 
-/// A document that another program writes at the same moment is tried again this often.
+/// Number of attempts for a document that another program writes at the same time.
 const MOST_TRIES: usize = 40;
 
 impl DocumentWriter {
@@ -85,7 +85,7 @@ impl DocumentWriter {
         }
     }
 
-    /// Makes all operations of a request, or none.
+    /// Applies all operations of a request, or none.
     pub(super) fn write(
         &self,
         request: &WriteRequest,
@@ -102,7 +102,7 @@ impl DocumentWriter {
         self.write_checked(request, None, watch)
     }
 
-    /// Makes exactly the changes that a dry run showed.
+    /// Applies exactly the changes that a dry run showed.
     pub(super) fn apply_plan(
         &self,
         token: &str,
@@ -136,7 +136,7 @@ impl DocumentWriter {
             let locks = self
                 .store
                 .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
-            // The first try may have been under way until now.
+            // The first attempt may have been in flight until now.
             if let Some(report) = self.replay(request.request.as_ref())? {
                 return Ok(report);
             }
@@ -144,7 +144,8 @@ impl DocumentWriter {
             transaction.promised = plan.map(|plan| plan.ids.clone()).unwrap_or_default();
             let performed = transaction.perform_all(&request.operations, watch);
             if !transaction.missing.is_empty() {
-                // More documents than were named, and somebody else holds them: waited for in order, all of them.
+                // The request needs more documents than it names, and someone else holds them: lock all of them in
+                // order.
                 extra.append(&mut transaction.missing);
                 continue;
             }
@@ -178,7 +179,7 @@ impl DocumentWriter {
         Err(EditorError::KeepsChanging)
     }
 
-    /// Commits a transaction and says what it did, or `None` when a document had changed.
+    /// Commits a transaction and returns its report, or `None` if a document had changed.
     fn finish(
         &self,
         transaction: &Transaction<'_>,
@@ -211,7 +212,7 @@ impl DocumentWriter {
         }
     }
 
-    /// The answer to a request that was met before, if the one with this name and digest is a retry of it.
+    /// Returns the answer to an earlier request, if the one with this id and digest is a retry of it.
     fn replay(
         &self,
         request: Option<&(String, String)>,
@@ -219,7 +220,7 @@ impl DocumentWriter {
         self.replay_about(request, None)
     }
 
-    /// The same, which speaks of the document at `asked` first.
+    /// Like [`Self::replay`], with the document at `asked` first.
     fn replay_about(
         &self,
         request: Option<&(String, String)>,
@@ -238,7 +239,7 @@ impl DocumentWriter {
         self.report_of_entry(number, asked).map(Some)
     }
 
-    /// The documents that operations name, by path or by the ids of their sections, without links.
+    /// Returns the paths, without links, of the documents that operations name, by path or by section id.
     fn paths_of(
         &self,
         operations: &[Operation],
@@ -249,7 +250,7 @@ impl DocumentWriter {
         for operation in operations {
             let (named, ids) = operation.names();
             for path in named {
-                // One that cannot be found is reported when it is looked at.
+                // A document that cannot be found is reported when it is read.
                 if let Ok(real) = self.folder.root.resolve(path) {
                     paths.insert(real.as_str().to_owned());
                 }

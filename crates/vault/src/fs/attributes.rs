@@ -1,5 +1,5 @@
-//! What a file has besides its bytes: owner, group, mode, access control list, extended attributes. The file that takes
-//! a note's place gets them all, or does not take it.
+//! The attributes of a file: owner, group, mode, access control list, extended attributes. The file that replaces a
+//! note gets them all, or does not replace it.
 
 use std::io;
 
@@ -8,8 +8,8 @@ use cap_std::fs::File;
 #[cfg(target_os = "linux")]
 use super::FileRefusal;
 
-/// Gives `new`, which only its owner can open so far, all that `old` has. There is no moment at which anybody can do
-/// more with it than with `old`.
+/// Gives `new`, which only its owner can open so far, all attributes of `old`. At no moment can anyone do more with it
+/// than with `old`.
 ///
 /// # Errors
 /// [`FileRefusal::Unkept`] when the system does not allow it.
@@ -21,7 +21,7 @@ pub(super) fn copy(old: &File, new: &File) -> io::Result<()> {
     let names = linux::names(old)?;
     let has_acl = names.iter().any(|name| name == linux::ACL);
     if !kept.group {
-        // Anyone who is in the new group could do with the note what only the old group could, or the other way round.
+        // Members of the new group could do with the note what only the old group could, or the other way round.
         let (group, others) = ((metadata.mode() >> 3) & 0o7, metadata.mode() & 0o7);
         if has_acl || group != others {
             return Err(unkept("the group of the file"));
@@ -39,20 +39,20 @@ pub(super) fn copy(old: &File, new: &File) -> io::Result<()> {
     } else {
         linux::remove_acl(new)?;
     }
-    // Bits that lend the rights of owner or group go when these are not what they were.
+    // Setuid and setgid bits are dropped if owner or group has changed.
     let mut mode = metadata.mode() & 0o7777;
     if !(kept.owner && kept.group) {
         mode &= 0o1777;
     }
     new.set_permissions(Permissions::from_mode(mode))?;
-    // What a file system makes of the mode itself is there by now.
+    // Attributes that a file system derives from the mode exist by now.
     for name in &others {
         linux::copy_attribute(old, new, name)?;
     }
     Ok(())
 }
 
-/// Other systems: the mode, as far as there is one.
+/// On other systems, copies the mode as far as there is one.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn copy(old: &File, new: &File) -> io::Result<()> {
     new.set_permissions(old.metadata()?.permissions())
@@ -64,7 +64,7 @@ struct KeptOwnership {
     group: bool,
 }
 
-/// Owner and group are kept where the system allows it. Where not, the file belongs to the user who edits it, as in any editor
+/// Keeps owner and group if the system allows it. Otherwise the file belongs to the user who edits it, as in any editor
 /// that saves by renaming: they could read and replace the note before.
 #[cfg(target_os = "linux")]
 fn copy_owner(metadata: &cap_std::fs::Metadata, new: &File) -> io::Result<KeptOwnership> {
@@ -107,12 +107,12 @@ mod linux {
     use super::unkept;
 
     pub(super) const ACL: &str = "system.posix_acl_access";
-    /// Made by the kernel from the bytes of a file, or dropped by it whenever these change.
+    /// Attributes that the kernel derives from the bytes of a file, or drops whenever these change.
     pub(super) const DERIVED: [&str; 3] = ["security.capability", "security.evm", "security.ima"];
-    /// The kernel has no longer ones.
+    /// The kernel's limit for a list of names or a value, in bytes.
     const LONGEST: usize = 64 << 10;
 
-    /// The names of all attributes of a file.
+    /// Returns the names of all attributes of a file.
     pub(super) fn names(file: &File) -> io::Result<Vec<String>> {
         let mut list = vec![0_u8; LONGEST];
         let length = match flistxattr(file, &mut list[..]) {
@@ -129,7 +129,7 @@ mod linux {
             .collect()
     }
 
-    /// The value of an attribute, or `None` when the file does not have it.
+    /// Returns the value of an attribute, or `None` if the file does not have it.
     fn value(file: &File, name: &str) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0_u8; LONGEST];
         match fgetxattr(file, name, &mut bytes[..]) {
@@ -159,7 +159,7 @@ mod linux {
         }
     }
 
-    /// A new file may have got an access control list from its folder.
+    /// Removes the access control list that a new file may have inherited from its folder.
     pub(super) fn remove_acl(new: &File) -> io::Result<()> {
         match fremovexattr(new, ACL) {
             Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -167,7 +167,7 @@ mod linux {
         }
     }
 
-    /// How an attribute is named to people. Its name is text that others chose.
+    /// Returns the name of an attribute for a message. Others chose it, so an odd one is not shown.
     fn said(name: &str) -> String {
         const LONGEST_SAID: usize = 80;
         let is_plain =

@@ -1,6 +1,6 @@
-//! Files that were replaced. Another program may have one open and write to it although it is not the note any more, so
-//! none is removed unread: what holds the bytes that were replaced is kept for a while and compared again, and what
-//! holds anything else is kept for good, as rescued.
+//! Files that were replaced. Another program may have one open and write to it although it is no longer the note, so
+//! none is removed without being read: a file with the replaced bytes is kept for a while and compared again, and a
+//! file with anything else is kept for good, as rescued.
 
 use std::io;
 
@@ -14,21 +14,21 @@ use super::{
 };
 use crate::fault::step;
 
-/// What the names of files begin with that another program wrote to after they were replaced.
+/// Prefix of files that another program wrote to after they were replaced.
 pub(crate) const RESCUED: &str = "rescued-";
 const DISPLACED: &str = "displaced";
 
-/// How long a file is kept after it was replaced, in milliseconds.
+/// Time that a file is kept after it was replaced, in milliseconds.
 const KEPT_FOR: i64 = 60_000;
-/// At most this many files are kept, and this many bytes of them.
+/// Most files that are kept, and most bytes of them.
 const MOST_KEPT: usize = 64;
 const MOST_KEPT_BYTES: u64 = 64 << 20;
-/// Nobody has this many files rescued from one step.
+/// More files than are ever rescued from one step.
 const MOST_NUMBERS: usize = 10_000;
-/// This many names of a folder are looked at. We never make as many.
+/// Number of names in a folder that are read. Sectile never creates as many.
 const MOST_NAMES: usize = 4_096;
 
-/// A file that is kept.
+/// A replaced file that is kept.
 struct DisplacedFile {
     time: i64,
     file: String,
@@ -37,8 +37,8 @@ struct DisplacedFile {
 }
 
 impl PrivateFolder {
-    /// Puts away the temporary files of a step that is over: new bytes that are in no document are removed, the file that
-    /// was replaced is kept for a while, and what is neither is rescued. Answers how many were rescued.
+    /// Cleans up the temporary files of a step that is over: new bytes that are in no document are removed, the
+    /// replaced file is kept for a while, and anything else is rescued. Returns the number of rescued files.
     pub(crate) fn settle(
         &self,
         name: &StepName,
@@ -83,7 +83,7 @@ impl PrivateFolder {
             let bytes = match workplace.read(name, part, self.limit) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                // What cannot be read cannot be told to be ours.
+                // A file that cannot be read may not be ours.
                 Err(_) => {
                     self.rescue(workplace, name, part)?;
                     rescued += 1;
@@ -102,7 +102,7 @@ impl PrivateFolder {
         Ok(rescued)
     }
 
-    /// Keeps a file that was replaced. One beside a note is removed: it would be in the way there.
+    /// Keeps a replaced file. One next to a note is removed, because it would be in the way there.
     fn keep(
         &self,
         workplace: &TemporaryFolder,
@@ -122,7 +122,7 @@ impl PrivateFolder {
         })
     }
 
-    /// Keeps a file for good that holds what another program wrote, under a name that no other file has.
+    /// Keeps a file that holds what another program wrote for good, under an unused name.
     pub(super) fn rescue(
         &self,
         workplace: &TemporaryFolder,
@@ -169,8 +169,8 @@ impl PrivateFolder {
         Ok(SwapOutcome::Done)
     }
 
-    /// Compares files again that were kept for long enough, or all of them, and removes those that nobody wrote to.
-    /// Answers how many were rescued.
+    /// Compares files again that were kept long enough, or all of them, and removes those that nobody wrote to. Returns
+    /// the number of rescued files.
     pub(crate) fn sweep_displaced(&self, now: Option<i64>) -> io::Result<usize> {
         let folder = match self.open_own_folder(DISPLACED)? {
             Some(folder) => folder,
@@ -209,7 +209,7 @@ impl PrivateFolder {
         Ok(rescued)
     }
 
-    /// Names of files that another program wrote to after they were replaced.
+    /// Returns the names of files that another program wrote to after they were replaced.
     pub(crate) fn rescued_files(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in self.dir.entries()? {
@@ -224,7 +224,7 @@ impl PrivateFolder {
     }
 }
 
-/// The files that are kept in `folder`.
+/// Returns the files that are kept in `folder`.
 fn list(folder: &Dir) -> io::Result<Vec<DisplacedFile>> {
     let mut kept = Vec::new();
     for entry in folder.entries()?.take(MOST_NAMES) {
@@ -253,7 +253,7 @@ fn list(folder: &Dir) -> io::Result<Vec<DisplacedFile>> {
     Ok(kept)
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 fn remove(folder: &Dir, file: &str) -> io::Result<()> {
     match step("remove_temporary", || folder.remove_file(file)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! Which root a place belongs to. One rule for servers and for shells, so that one note has one history.
+//! Finds the root that a path belongs to. Servers and shells share the rule, so that a note has one history.
 
 use std::{
     fs::Metadata,
@@ -8,7 +8,7 @@ use std::{
 
 use super::{PRIVATE_FOLDER, RootError, canonical};
 
-/// What shows that a folder is the root of the notes below it.
+/// A sign that a folder is the root of the notes below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RootMark {
@@ -16,21 +16,21 @@ pub enum RootMark {
     History,
     /// The settings of an Obsidian vault.
     Obsidian,
-    /// A repository, or a work tree of one.
+    /// A repository, or one of its work trees.
     Git,
 }
 
-/// The root that a place belongs to.
+/// The root that a path belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearestRoot {
     /// The folder, without links.
     pub folder: PathBuf,
-    /// What shows that it is one. Without anything, it is the folder of the place itself.
+    /// The sign that it is one. Without a sign, it is the folder of the path itself.
     pub mark: Option<RootMark>,
 }
 
 impl RootMark {
-    /// The name that is found in the folder.
+    /// Returns the name that marks the folder.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,18 +42,17 @@ impl RootMark {
 }
 
 impl NearestRoot {
-    /// The root of the note or folder at `place`: the nearest folder upward, its own first, that has `.sectile`, `.obsidian` or
-    /// `.git`; else its own. Links are followed, so a note belongs to the root that it really lies in. The file itself need
-    /// not be there.
+    /// Finds the root of the note or folder at `place`: the nearest folder upward, its own first, that has `.sectile`,
+    /// `.obsidian` or `.git`; otherwise its own. Links are followed, so a note belongs to the root that it is really
+    /// in. The file itself need not exist.
     ///
-    /// A folder further up does not count, and the search ends there, where it is
-    /// - on another file system, cannot be looked into, or is the top of the file system;
-    /// - owned by somebody else, or one that everybody may write to: anybody who can put a mark there could have notes of others
-    ///   changed;
-    /// - the home folder, unless it has a history: the `.git` there is that of settings.
+    /// A folder further up does not count, and ends the search, if it
+    /// - is on another file system, cannot be read, or is the top of the file system;
+    /// - is owned by someone else, or writable by everyone: anyone who marks it could get others' notes changed;
+    /// - is the home folder, unless it has a history: a `.git` there usually holds settings.
     ///
     /// # Errors
-    /// [`RootError`] when the folder of the place is not there or cannot be looked at.
+    /// [`RootError`] when the folder of `place` does not exist or cannot be read.
     pub fn of(place: &Path, home: Option<&Path>) -> Result<Self, RootError> {
         let own = match canonical(place) {
             Ok(folder) if folder.is_dir() => folder,
@@ -70,13 +69,13 @@ impl NearestRoot {
     }
 }
 
-/// What the rule goes by.
+/// The facts about a folder that the rule depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FolderFacts {
     mark: Option<RootMark>,
     device: u64,
     owner: u32,
-    /// Whether everybody may write to it.
+    /// Whether everyone may write to it.
     is_open: bool,
 }
 
@@ -96,10 +95,10 @@ impl FolderFacts {
 fn mark(folder: &Path) -> io::Result<Option<RootMark>> {
     let found = |mark: RootMark| match std::fs::symlink_metadata(folder.join(mark.name())) {
         Ok(metadata) => Ok(match mark {
-            // Only a folder is written to, never what a link leads to.
+            // Sectile writes to a folder, never through a link.
             RootMark::History => metadata.is_dir(),
             RootMark::Obsidian => folder.join(mark.name()).is_dir(),
-            // A file in the work trees and submodules of another repository.
+            // It is a file in the work trees and submodules of another repository.
             RootMark::Git => true,
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

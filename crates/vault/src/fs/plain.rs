@@ -1,6 +1,6 @@
-//! Opening what lies at a path without any link on the way.
+//! Opens a path without following any link on the way.
 //!
-//! Where the kernel can, it resolves the whole path itself and stops at the first link. Elsewhere each folder is opened
+//! If the kernel can, it resolves the whole path itself and stops at the first link. Otherwise each folder is opened
 //! from the one before. Either way nothing is checked before it is opened.
 
 use std::{io, path::Path};
@@ -15,7 +15,7 @@ impl Root {
     /// Like [`Root::read`], but a link anywhere on the way makes it [`ReadError::NotFound`], wherever it leads.
     ///
     /// # Errors
-    /// [`ReadError`] says why not.
+    /// [`ReadError`] gives the reason.
     pub fn read_plain(&self, note: &NotePath, limit: u64) -> Result<Vec<u8>, ReadError> {
         if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
@@ -42,7 +42,7 @@ impl Root {
     }
 }
 
-/// Opens the file at `path` for reading, without waiting on a pipe. It may turn out to be no regular file.
+/// Opens the file at `path` for reading, without blocking on a pipe. It may turn out not to be a regular file.
 fn open_file(dir: &Dir, path: &str) -> io::Result<File> {
     #[cfg(target_os = "linux")]
     if let Some(opened) = resolved_by_kernel(dir, path, rustix::fs::OFlags::NONBLOCK) {
@@ -80,7 +80,8 @@ fn folder_by_folder(dir: &Dir, path: &str) -> io::Result<Dir> {
     Ok(opened)
 }
 
-/// What the kernel opened, or `None` where it cannot resolve paths this way (before Linux 5.6, or in a sandbox).
+/// Opens `path` in the kernel, or returns `None` if it cannot resolve paths this way (before Linux 5.6, or in a
+/// sandbox).
 #[cfg(target_os = "linux")]
 fn resolved_by_kernel(
     dir: &Dir,
@@ -126,7 +127,7 @@ mod tests {
         Ok(String::from_utf8(bytes).unwrap())
     }
 
-    /// What is opened where the kernel does not help.
+    /// Opens `path` folder by folder, as if the kernel could not resolve it.
     fn by_folder(vault: &Path, path: &str) -> io::Result<bool> {
         let dir = Dir::open_ambient_dir(vault, cap_std::ambient_authority())?;
         let metadata = match path.ends_with(".md") {

@@ -13,31 +13,31 @@ use cap_std::fs::{Dir, DirBuilder, File, OpenOptions};
 use super::{FileRefusal, PRIVATE_FOLDER, Root, is_link_loop, is_unconnected, read_bounded};
 use crate::fault::step;
 
-/// An open private folder. What is in it may have been put there by anybody.
+/// An open private folder. Anyone may have put its files there.
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
     pub(super) dir: Dir,
-    /// The largest file that is read.
+    /// Largest file that is read, in bytes.
     pub(super) limit: u64,
 }
 
-/// A lock that is held until it is dropped, also when the process ends in whatever way.
+/// A lock that is held until it is dropped or the process ends, in whatever way.
 #[derive(Debug)]
 pub(crate) struct HeldLock {
     _file: std::fs::File,
 }
 
-/// A waiter for a lock looks this often whether it is still wanted.
+/// Interval at which a waiter for a lock checks whether it is still wanted.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// A thread that waits needs next to nothing.
+/// Stack size in bytes of a thread that only waits.
 const LOCK_STACK: usize = 64 << 10;
 
 const TEMPORARY: &str = "tmp";
 const LOCKS: &str = "locks";
 
 impl Root {
-    /// The private folder, or `None` when there is none.
+    /// Returns the private folder, or `None` if there is none.
     pub(crate) fn private_folder(&self) -> io::Result<Option<PrivateFolder>> {
         let limit = self.private_limit;
         match self.dir()?.open_dir_nofollow(PRIVATE_FOLDER) {
@@ -47,13 +47,14 @@ impl Root {
         }
     }
 
-    /// Where the private folder is, whether or not it is there. For indexes; notes and journals are opened here.
+    /// Returns the path of the private folder, whether or not it exists. For indexes; notes and journals are opened
+    /// here.
     #[must_use]
     pub fn private_location(&self) -> PathBuf {
         self.location().join(PRIVATE_FOLDER)
     }
 
-    /// Makes the private folder, if there is none.
+    /// Creates the private folder, if there is none.
     ///
     /// # Errors
     /// When the system refuses.
@@ -62,12 +63,12 @@ impl Root {
         self.flush_root()
     }
 
-    /// Makes the entries of the root itself survive a power cut, that of the private folder among them.
+    /// Flushes the root, so that its own entries, such as the private folder, survive a power cut.
     pub(crate) fn flush_root(&self) -> io::Result<()> {
         step("flush_root", || flush_folder(&self.dir()?))
     }
 
-    /// The private folder, made when there is none.
+    /// Opens the private folder, and creates it if there is none.
     pub(crate) fn make_private_folder(&self) -> io::Result<PrivateFolder> {
         let root = self.dir()?;
         step("private_folder", || make_folder(&root, PRIVATE_FOLDER))?;
@@ -77,7 +78,7 @@ impl Root {
         let limit = self.private_limit;
         let folder = PrivateFolder { dir, limit };
         if !folder.exists(".gitignore") {
-            // Whoever makes it writes the same; a half-written one ignores as much as it needs to.
+            // Every process writes the same content; a half-written file ignores as much as it needs to.
             step("write_gitignore", || {
                 folder.write_file(".gitignore", b"*\n")
             })?;
@@ -86,8 +87,8 @@ impl Root {
     }
 }
 
-/// Makes a folder that only its owner can open. One that is there stays as it is; [`PrivateFolder::close_to_others`] sees
-/// to its permissions, once.
+/// Creates a folder that only its owner can open. An existing one stays as it is; [`PrivateFolder::close_to_others`]
+/// fixes its permissions, once.
 pub(super) fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes to set"))]
     let mut builder = DirBuilder::new();
@@ -102,7 +103,7 @@ pub(super) fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
     }
 }
 
-/// Options for files that only their owner can read. A pipe in place of one must not block.
+/// Returns options for files that only their owner can read. A pipe in place of one must not block.
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.follow(FollowSymlinks::No).nonblock(true);
@@ -114,7 +115,7 @@ fn private_options() -> OpenOptions {
     options
 }
 
-/// Opens a file of ours, which must be a regular one.
+/// Opens a file of ours, which must be a regular file.
 fn open_regular(dir: &Dir, name: &str, options: &OpenOptions) -> io::Result<File> {
     let not_regular = || FileRefusal::NotRegular {
         name: name.to_owned(),
@@ -133,9 +134,9 @@ fn open_regular(dir: &Dir, name: &str, options: &OpenOptions) -> io::Result<File
     }
 }
 
-/// Waits for a lock that somebody else holds. The system hands it over in the order of asking and without delay, but
-/// cannot be told to stop waiting, so that a thread does the waiting. One that waits longer than anybody wants gets the
-/// lock in its turn and lets go of it at once.
+/// Waits for a lock that someone else holds. The system hands it over in order and without delay, but the wait cannot
+/// be cancelled, so a thread does the waiting. A thread that waits longer than it is wanted gets the lock in its turn
+/// and releases it at once.
 fn wait_for_lock(
     file: std::fs::File,
     deadline: Instant,
@@ -147,7 +148,7 @@ fn wait_for_lock(
         .stack_size(LOCK_STACK)
         .spawn(move || {
             let locked = file.lock().map(|()| HeldLock { _file: file });
-            // Where nobody listens any more, the lock is dropped with what was to be said.
+            // If nobody receives it any more, the lock is dropped with the message.
             sender.send(locked).unwrap_or_default();
         })?;
     loop {
@@ -165,7 +166,8 @@ fn wait_for_lock(
 }
 
 impl PrivateFolder {
-    /// Takes the lock `name`, waiting until `deadline`. `None` when it is still held then, or `stop` says so.
+    /// Takes the lock `name`, waiting until `deadline`. Returns `None` if it is still held then, or `stop` returns
+    /// `true`.
     pub(crate) fn lock(
         &self,
         name: &str,
@@ -188,7 +190,7 @@ impl PrivateFolder {
         wait_for_lock(file, deadline, stop)
     }
 
-    /// Closes the folder to others, when it is ours and they can open it.
+    /// Closes the folder to others, if it is ours and they can open it.
     #[cfg(unix)]
     pub(crate) fn close_to_others(&self) -> io::Result<()> {
         use cap_std::fs::{MetadataExt as _, Permissions, PermissionsExt as _};
@@ -201,13 +203,13 @@ impl PrivateFolder {
         Ok(())
     }
 
-    /// There are no modes to set.
+    /// Does nothing, because there are no modes to set.
     #[cfg(not(unix))]
     pub(crate) fn close_to_others(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The bytes of a file of the folder, if they can be read.
+    /// Returns the bytes of a file of the folder, if they can be read.
     pub(crate) fn read_file(&self, name: &str) -> Option<Vec<u8>> {
         read_all(&self.dir, name, self.limit).ok()
     }
@@ -216,14 +218,14 @@ impl PrivateFolder {
         self.dir.symlink_metadata(name).is_ok()
     }
 
-    /// Opens a file of the folder for reading and appending, and makes it when `create` is set.
+    /// Opens a file of the folder for reading and appending, creating it if `create` is set.
     pub(crate) fn open_log(&self, name: &str, create: bool) -> io::Result<File> {
         let mut options = private_options();
         options.read(true).append(true).create(create);
         self.checked(name, open_regular(&self.dir, name, &options)?)
     }
 
-    /// `file`, unless it is larger than any that we write.
+    /// Returns `file`, unless it is larger than any that Sectile writes.
     fn checked(&self, name: &str, file: File) -> io::Result<File> {
         if file.metadata()?.len() > self.limit {
             return Err(FileRefusal::TooLarge {
@@ -235,7 +237,7 @@ impl PrivateFolder {
         Ok(file)
     }
 
-    /// Opens a file of the folder for reading, or `None` when it is not there.
+    /// Opens a file of the folder for reading, or returns `None` if it does not exist.
     pub(crate) fn open_for_reading(&self, name: &str) -> io::Result<Option<File>> {
         let mut options = private_options();
         match open_regular(&self.dir, name, options.read(true)) {
@@ -254,13 +256,13 @@ impl PrivateFolder {
         Ok(file)
     }
 
-    /// Makes a file that only its owner can open, where none is.
+    /// Creates a file that only its owner can open, if the name is free.
     pub(super) fn create(&self, dir: &Dir, name: &str) -> io::Result<File> {
         let mut options = private_options();
         dir.open_with(name, options.read(true).write(true).create_new(true))
     }
 
-    /// A folder in the private folder, if it is there.
+    /// Opens a folder in the private folder, if it exists.
     pub(super) fn open_own_folder(&self, name: &str) -> io::Result<Option<Dir>> {
         match self.dir.open_dir_nofollow(name) {
             Ok(folder) => Ok(Some(folder)),
@@ -273,17 +275,17 @@ impl PrivateFolder {
         self.dir.rename(from, &self.dir, to)
     }
 
-    /// Makes what was renamed in the folder survive a power cut.
+    /// Flushes the folder, so that renames in it survive a power cut.
     pub(crate) fn flush(&self) -> io::Result<()> {
         flush_folder(&self.dir)
     }
 
-    /// The folder for temporary files.
+    /// Opens the folder for temporary files.
     pub(super) fn temporary(&self) -> io::Result<Dir> {
         self.dir.open_dir_nofollow(TEMPORARY)
     }
 
-    /// Names of temporary files that are there now.
+    /// Returns the names of the temporary files that exist now.
     pub(crate) fn temporary_files(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         let Some(folder) = self.open_own_folder(TEMPORARY)? else {
@@ -298,7 +300,7 @@ impl PrivateFolder {
         Ok(names)
     }
 
-    /// Removes a file of the folder, if it is there.
+    /// Removes a file of the folder, if it exists.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match self.dir.remove_file(name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -307,19 +309,19 @@ impl PrivateFolder {
     }
 }
 
-/// Makes what was renamed or made in `dir` survive a power cut.
+/// Flushes `dir`, so that new and renamed entries survive a power cut.
 #[cfg(unix)]
 pub(super) fn flush_folder(dir: &Dir) -> io::Result<()> {
     dir.open(".")?.sync_all()
 }
 
-/// Folders cannot be flushed here; the system does it with the file.
+/// Does nothing, because folders cannot be flushed here; the system does it with the file.
 #[cfg(not(unix))]
 pub(super) fn flush_folder(_: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// All bytes of a regular file, if there are at most `limit`.
+/// Returns all bytes of a regular file, if there are at most `limit`.
 pub(super) fn read_all(dir: &Dir, name: &str, limit: u64) -> io::Result<Vec<u8>> {
     let mut options = private_options();
     let file = open_regular(dir, name, options.read(true))?;

@@ -1,10 +1,10 @@
-//! Putting new bytes in place of a note's, wholly or not at all.
+//! Replaces the bytes of a note, wholly or not at all.
 //!
-//! The new bytes are written beside and swapped in. Where the system can, old and new change places in one step, and the
-//! old file is looked at afterwards: if another program wrote it in between, the two are swapped back. Where it cannot,
-//! the old file is moved away first and the new one put where nothing is, so that for a moment there is no file; a
-//! rename over the old one would be one step, and could overwrite what another program saved just before. So nobody's
-//! bytes are overwritten unseen.
+//! The new bytes are written to a temporary file and swapped in. If the system can, old and new change places in one
+//! step, and the old file is checked afterwards: if another program wrote it in between, the two are swapped back. If
+//! it cannot, the old file is moved away first and the new one moved to the free name, so that for a moment there is no
+//! file; a rename over the old one would be one step, but could overwrite what another program saved just before. So
+//! nobody's bytes are overwritten unseen.
 
 use std::{
     io::{self, Write as _},
@@ -23,26 +23,26 @@ use super::{
 };
 use crate::{NotePath, fault::step};
 
-/// Where a note really is, after links inside the root.
+/// The real location of a note, after following links inside the root.
 #[derive(Debug)]
 pub(crate) struct LocatedNote {
     pub(super) folder: Dir,
     name: PathBuf,
     path: NotePath,
-    /// Whether it is on another file system than the private folder, once that is known.
+    /// Whether it is on a different file system than the private folder, once that is known.
     pub(super) is_apart: OnceLock<bool>,
 }
 
-/// What became of a swap.
+/// The outcome of a swap.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SwapOutcome {
     /// The new bytes are in place.
     Done,
-    /// The note was not what it was expected to be, and is as it was.
+    /// The note was not what was expected, and is unchanged.
     Changed,
 }
 
-/// What is at a path, behind links inside the root, and its path without them.
+/// The file or folder at a path, behind links inside the root, and its path without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PathEntry {
     File(NotePath),
@@ -50,27 +50,27 @@ pub(crate) enum PathEntry {
 }
 
 impl LocatedNote {
-    /// The path of the file itself, below the root.
+    /// Returns the path of the file itself, below the root.
     pub(crate) fn path(&self) -> &NotePath {
         &self.path
     }
 
-    /// Whether the file is there and holds just these bytes.
+    /// Returns whether the file exists and holds exactly these bytes.
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
         holds(&self.folder, &self.name, bytes)
     }
 
-    /// Whether it is directly in the root.
+    /// Returns whether the file is directly in the root.
     pub(crate) fn is_in_root(&self) -> bool {
         self.path.folder().is_none()
     }
 
-    /// Whether something is there.
+    /// Returns whether anything is there.
     fn is_there(&self) -> bool {
         self.folder.symlink_metadata(&self.name).is_ok()
     }
 
-    /// The file, opened for looking at it, or `None` when there is none.
+    /// Opens the file for inspection, or returns `None` if there is none.
     fn open(&self) -> io::Result<Option<File>> {
         let mut options = OpenOptions::new();
         options.read(true).nonblock(true).follow(FollowSymlinks::No);
@@ -81,8 +81,8 @@ impl LocatedNote {
         }
     }
 
-    /// Refuses a note that nobody may write, or that we may not. A file can be replaced without the right to write it, so
-    /// that this has to be asked.
+    /// Refuses a note that nobody may write, or that we may not. A file can be replaced without the right to write it,
+    /// so this must be checked.
     pub(crate) fn check_writable(&self) -> io::Result<()> {
         let metadata = match self.folder.symlink_metadata(&self.name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -108,7 +108,7 @@ impl LocatedNote {
     }
 }
 
-/// Whether a file is there and holds just these bytes.
+/// Returns whether a file exists and holds exactly these bytes.
 fn holds(folder: &Dir, name: &Path, bytes: &[u8]) -> bool {
     let limit = bytes.len() as u64;
     read_all(folder, &name.to_string_lossy(), limit).is_ok_and(|found| found == bytes)
@@ -135,7 +135,7 @@ impl Root {
         })
     }
 
-    /// The path of the file behind `note`, without links. Neither it nor the folders above it need exist.
+    /// Returns the path of the file behind `note`, without links. Neither it nor the folders above it need exist.
     ///
     /// # Errors
     /// [`ReadError`] when something on the way leads out, or nowhere.
@@ -153,7 +153,7 @@ impl Root {
         Ok(path)
     }
 
-    /// The file or folder that `path` leads to, if it is there.
+    /// Finds the file or folder that `path` leads to, if it exists.
     pub(crate) fn find(&self, path: &NotePath) -> Option<PathEntry> {
         let LocatedNote {
             folder, name, path, ..
@@ -168,7 +168,7 @@ impl Root {
         }
     }
 
-    /// The path of `note` without links.
+    /// Returns the path of `note` without links.
     fn real_path(&self, dir: &Dir, note: &NotePath) -> Result<PathBuf, ReadError> {
         let real = |path: &str| match dir.canonicalize(path).map_err(|error| read_error(&error)) {
             Err(ReadError::OutsideRoot) => self
@@ -179,7 +179,7 @@ impl Root {
         let mut found = self.steady_path(dir, || real(note.as_str()));
         let mut there = note.as_str();
         while matches!(found, Err(ReadError::NotFound)) {
-            // A link that leads nowhere is no place to write to.
+            // A dangling link is not a place to write to.
             if dir.symlink_metadata(there).is_ok() {
                 return Err(ReadError::NotFound);
             }
@@ -195,14 +195,14 @@ impl Root {
         })
     }
 
-    /// The path that `real` finds, when it is the path of a file. The system tells where an open file is by now: one that
-    /// was replaced since it was opened is in the private folder, or deleted.
+    /// Returns the path that `real` finds, once it is the path of a file. The system reports where an open file is by
+    /// now: one that was replaced since it was opened is in the private folder, or deleted.
     fn steady_path(
         &self,
         dir: &Dir,
         real: impl Fn() -> Result<PathBuf, ReadError>,
     ) -> Result<PathBuf, ReadError> {
-        /// Nobody edits a document so often between two system calls.
+        /// More edits than anyone makes to a document between two system calls.
         const MOST_LOOKS: usize = 64;
         let mut found = real()?;
         for _ in 0..MOST_LOOKS {
@@ -215,7 +215,7 @@ impl Root {
         Ok(found)
     }
 
-    /// Makes the folders above `note`, and makes them survive a power cut.
+    /// Creates the folders above `note`, and flushes them so that they survive a power cut.
     pub(crate) fn make_folders_above(&self, note: &NotePath) -> io::Result<()> {
         let Some(folder) = note.folder().filter(|folder| !is_private(folder)) else {
             return Ok(());
@@ -240,8 +240,8 @@ impl Root {
 }
 
 impl PrivateFolder {
-    /// Writes `bytes` to a temporary file that will take the place of `target`, with all that the file at `like` has
-    /// besides its bytes, and flushes it.
+    /// Writes `bytes` to a temporary file that will replace `target`, with all attributes of the file at `like`, and
+    /// flushes it.
     pub(crate) fn prepare(
         &self,
         name: &StepName,
@@ -261,7 +261,7 @@ impl PrivateFolder {
         let like = like.open()?;
         let mut file = step("create_temporary", || match like {
             Some(_) => self.create(&workplace.dir, &unfinished),
-            // A new note can be read by whom the user lets read new files.
+            // A new note gets the permissions that the user gives new files.
             None => {
                 let mut options = OpenOptions::new();
                 options.write(true).create_new(true);
@@ -275,7 +275,7 @@ impl PrivateFolder {
         step("flush_temporary", || file.sync_all())?;
         step("name_temporary", || {
             let finished = workplace.file(name, TemporaryRole::New);
-            // One that is there is not ours: whatever is known of ours was put away before.
+            // An existing file is not ours: all known files of ours were cleaned up before.
             if place_new(
                 &workplace.dir,
                 &unfinished,
@@ -292,7 +292,7 @@ impl PrivateFolder {
         })
     }
 
-    /// Puts the temporary file, which holds `new`, in place of the note, which must hold `old`; `None` stands for no file.
+    /// Puts the temporary file, which holds `new`, in place of the note, which must hold `old`; `None` means no file.
     pub(crate) fn swap_in(
         &self,
         name: &StepName,
@@ -314,7 +314,7 @@ impl PrivateFolder {
         Ok(swapped)
     }
 
-    /// Puts the old file back where it was, if it is away and nothing is there.
+    /// Puts the old file back where it was, if it was moved away and the name is free.
     pub(crate) fn put_back(&self, name: &StepName, note: &LocatedNote) -> io::Result<SwapOutcome> {
         let workplace = self.find(name, TemporaryRole::Old, note)?;
         let file = workplace.file(name, TemporaryRole::Old);
@@ -325,7 +325,7 @@ impl PrivateFolder {
         Ok(placed)
     }
 
-    /// Takes the note, which must hold `old`, out of its folder. It is kept as a temporary file.
+    /// Moves the note, which must hold `old`, out of its folder. It is kept as a temporary file.
     pub(crate) fn take_out(
         &self,
         name: &StepName,
@@ -339,7 +339,7 @@ impl PrivateFolder {
         step("take_out", || self.move_away(&workplace, name, note))?;
         let file = workplace.file(name, TemporaryRole::Old);
         if !holds(&workplace.dir, file.as_ref(), old) {
-            // It goes back. Where another file is by now, it is kept beside.
+            // It is moved back. If another file is there by now, it is kept instead.
             if place_new(&workplace.dir, &file, &note.folder, &note.name)? == SwapOutcome::Changed {
                 self.rescue(&workplace, name, TemporaryRole::Old)?;
             }
@@ -399,7 +399,7 @@ impl PrivateFolder {
             {
                 return Ok(SwapOutcome::Changed);
             }
-            // Between the two there is no file, so nothing that could fail is done there.
+            // Between the two there is no file, so nothing that could fail is done here.
             return self.put_back(name, note);
         }
         if note.holds(new) {
@@ -409,7 +409,7 @@ impl PrivateFolder {
         }
     }
 
-    /// How far a step about `note` got.
+    /// Returns how far a step about `note` got.
     pub(crate) fn stages(&self, name: &StepName, note: &LocatedNote) -> io::Result<ReplaceStages> {
         let new = self.find(name, TemporaryRole::New, note)?;
         let new = match new.read(name, TemporaryRole::New, self.limit) {
@@ -426,7 +426,7 @@ impl PrivateFolder {
         })
     }
 
-    /// Lets old and new change places, and looks at the old.
+    /// Exchanges old and new, and checks the old file.
     fn exchange(
         &self,
         workplace: &TemporaryFolder,
@@ -435,7 +435,7 @@ impl PrivateFolder {
         old: &[u8],
         new: &[u8],
     ) -> io::Result<SwapOutcome> {
-        // Nearly always this is noticed before anybody can see the new bytes.
+        // This nearly always catches a change before anyone can see the new bytes.
         if !note.holds(old) {
             return Ok(SwapOutcome::Changed);
         }
@@ -445,7 +445,7 @@ impl PrivateFolder {
         }
     }
 
-    /// The exchange in one step, or `None` where the system has no such thing.
+    /// Exchanges the files in one step, or returns `None` if the system cannot.
     #[cfg(target_os = "linux")]
     fn exchanged(
         &self,
@@ -482,8 +482,8 @@ impl PrivateFolder {
         }
         exchange()?;
         if !away_holds(new) {
-            // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they overwrote is
-            // kept.
+            // Someone wrote over the new bytes within these microseconds. Their bytes are put back, and what they
+            // overwrote is kept.
             exchange()?;
             self.rescue(workplace, name, TemporaryRole::New)?;
         }
@@ -502,8 +502,8 @@ impl PrivateFolder {
         Ok(None)
     }
 
-    /// The same in two steps, neither of which overwrites anything: the old file is moved away, and the new one is put
-    /// where nothing is.
+    /// Does the same in two steps, neither of which overwrites anything: the old file is moved away, and the new one is
+    /// moved to the free name.
     fn moved_and_placed(
         &self,
         workplace: &TemporaryFolder,
@@ -528,7 +528,7 @@ impl PrivateFolder {
         match placed {
             Ok(SwapOutcome::Done) if is_old => return Ok(SwapOutcome::Done),
             Ok(SwapOutcome::Done) => {
-                // Somebody wrote it at the last moment. Theirs goes back, unless there is something newer by now.
+                // Someone wrote it at the last moment. Their file is put back, unless there is something newer by now.
                 note.folder.rename(&note.name, &workplace.dir, &fresh)?;
                 if !holds(&workplace.dir, fresh.as_ref(), new) {
                     if to_note(&fresh)? == SwapOutcome::Changed {
@@ -538,7 +538,7 @@ impl PrivateFolder {
                     return Ok(SwapOutcome::Changed);
                 }
             }
-            // Somebody has made a file there. It stays.
+            // Someone has created a file there. It stays.
             Ok(SwapOutcome::Changed) if is_old => return Ok(SwapOutcome::Changed),
             Ok(SwapOutcome::Changed) => {}
             Err(error) => {
@@ -560,7 +560,7 @@ impl PrivateFolder {
         note: &LocatedNote,
     ) -> io::Result<()> {
         if workplace.has(name, TemporaryRole::Old) {
-            // Whatever is known of ours was put away before.
+            // All known files of ours were cleaned up before.
             self.rescue(workplace, name, TemporaryRole::Old)?;
         }
         let away = workplace.file(name, TemporaryRole::Old);
@@ -568,23 +568,23 @@ impl PrivateFolder {
     }
 }
 
-/// How far a step got, as its temporary files show.
+/// The progress of a step, as its temporary files show it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplaceStages {
-    /// The new file waits for being put in place.
+    /// Whether the new file is waiting to be put in place.
     pub(crate) has_new: bool,
-    /// The new file has changed places with another.
+    /// Whether the new file has changed places with another.
     pub(crate) has_exchanged: bool,
-    /// The old file was moved away.
+    /// Whether the old file was moved away.
     pub(crate) has_old: bool,
-    /// Nothing is where the note should be.
+    /// Whether nothing is where the note should be.
     pub(crate) is_absent: bool,
 }
 
-/// Moves the old file back to where it was, if nothing is there.
+/// Moves the old file back to where it was, if the name is free.
 fn return_file(from: &Dir, file: &str, note: &LocatedNote) -> io::Result<SwapOutcome> {
     match place_new(from, file, &note.folder, &note.name) {
-        // There has to be a file, even if it were to go over one that somebody made just now.
+        // There must be a file, even at the risk of replacing one that someone created just now.
         Err(error) if error.kind() != io::ErrorKind::NotFound && !note.is_there() => {
             from.rename(file, &note.folder, &note.name)?;
             Ok(SwapOutcome::Done)
@@ -593,7 +593,7 @@ fn return_file(from: &Dir, file: &str, note: &LocatedNote) -> io::Result<SwapOut
     }
 }
 
-/// Moves a file to where no file is.
+/// Moves a file to a free name.
 pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Result<SwapOutcome> {
     #[cfg(target_os = "linux")]
     {
@@ -615,7 +615,7 @@ pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Re
             Ok(SwapOutcome::Done)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(SwapOutcome::Changed),
-        // A file system that knows neither. Nothing better is left than to look first.
+        // The file system supports neither. All that is left is to look first.
         Err(error) if has_no_links(&error) => match to.symlink_metadata(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 from.rename(file, to, name).map(|()| SwapOutcome::Done)
@@ -626,7 +626,7 @@ pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Re
     }
 }
 
-/// Whether the file system has no hard links.
+/// Returns whether the file system has no hard links.
 fn has_no_links(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -646,7 +646,7 @@ fn rename_with(
     Ok(())
 }
 
-/// Whether the file system does not know this kind of rename.
+/// Returns whether the file system does not support this kind of rename.
 #[cfg(target_os = "linux")]
 fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;

@@ -1,4 +1,4 @@
-//! Looking for bytes in the private folder, to see that a secret is gone, and removing what can be made again.
+//! Searches the private folder for bytes, to verify that a secret is gone, and removes what can be rebuilt.
 
 use std::io::{self, Read as _};
 
@@ -8,11 +8,11 @@ use memchr::memmem::Finder;
 
 use super::{PrivateFolder, Root};
 
-/// How much of a file is looked at in one piece.
+/// Number of bytes of a file that are searched at a time.
 const PIECE: usize = 1 << 20;
 
 impl Root {
-    /// Removes a folder inside the private folder that others keep there, such as an index. Whether it was there.
+    /// Removes a folder inside the private folder that others keep there, such as an index. Returns whether it existed.
     ///
     /// # Errors
     /// When the system refuses.
@@ -29,7 +29,8 @@ impl Root {
 }
 
 impl PrivateFolder {
-    /// The path, from this folder, of the first file at any depth that holds one of the `needles`. Links are not followed.
+    /// Returns the path, from this folder, of the first file at any depth that holds one of the `needles`. Links are
+    /// not followed.
     pub(crate) fn file_holding(&self, needles: &[&[u8]]) -> io::Result<Option<String>> {
         let finders: Vec<Finder<'_>> = needles.iter().map(Finder::new).collect();
         let mut folders = vec![(String::new(), self.dir.try_clone()?)];

@@ -1,8 +1,8 @@
-//! Temporary files: what they are called, and where they are.
+//! Temporary files: their names and locations.
 //!
-//! They are in the private folder, or, where a note is on another file system than that, beside the note under a hidden
-//! name: a file can only change places with one of its own file system. A name says which bytes the file may hold, so
-//! that anyone who finds it later can tell whether another program has written to it.
+//! They are in the private folder or, if a note is on a different file system, next to the note under a hidden name: a
+//! file can only change places with one of its own file system. A name says which bytes the file may hold, so that
+//! anyone who finds it later can tell whether another program has written to it.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::fault::step;
 
-/// What the temporary files are called that one step of an entry needs.
+/// The names of the temporary files for one step of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StepName {
     entry: u64,
@@ -24,16 +24,16 @@ pub(crate) struct StepName {
     after: String,
 }
 
-/// What a temporary file is there for.
+/// The role of a temporary file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemporaryRole {
-    /// New bytes that are just being written. Nobody else knows the file.
+    /// New bytes that are still being written. Nobody else knows the file.
     Unfinished,
-    /// The new file. Once it has changed places with the old one, the old one.
+    /// The new file, or the old one once the two have changed places.
     New,
     /// The old file, moved away.
     Old,
-    /// Says that the others are beside the note whose path it holds.
+    /// A file that says that the others are next to the note whose path it holds.
     Marker,
 }
 
@@ -44,18 +44,19 @@ const PARTS: [(TemporaryRole, &str); 4] = [
     (TemporaryRole::New, ""),
 ];
 
-/// This many digits of a digest tell texts apart.
+/// Digits of a digest in a name, enough to tell texts apart.
 const DIGITS: usize = 32;
-/// Stands for no file.
+/// Takes the place of a digest if there is no file.
 const NOTHING: &str = "none";
 
-/// Between two paths: no path holds it.
+/// Separates two paths, because no path can contain it.
 const MARK_SEPARATOR: &str = "\0";
 const BESIDE_PREFIX: &str = ".sectile-";
 const BESIDE_SUFFIX: &str = ".tmp";
 
 impl StepName {
-    /// Names for step `at` of `entry`, which turns a document with the digest `before` into one with `after`.
+    /// Returns the names for step `at` of `entry`, which turns a document with the digest `before` into one with
+    /// `after`.
     pub(crate) fn new(entry: u64, at: usize, before: Option<&str>, after: Option<&str>) -> Self {
         let short = |digest: Option<&str>| match digest {
             Some(digest) => digest.chars().take(DIGITS).collect(),
@@ -69,7 +70,7 @@ impl StepName {
         }
     }
 
-    /// The names that `file` is one of, and which.
+    /// Returns the names that `file` belongs to, and its role.
     pub(crate) fn parse(file: &str) -> Option<(Self, TemporaryRole)> {
         let (part, stem) = PARTS
             .iter()
@@ -93,12 +94,12 @@ impl StepName {
         Some((name, part))
     }
 
-    /// The entry.
+    /// Returns the number of the entry.
     pub(crate) fn entry(&self) -> u64 {
         self.entry
     }
 
-    /// The entry and the number of the step, for names that people see.
+    /// Returns the numbers of the entry and the step, for names that people see.
     pub(super) fn short(&self) -> String {
         format!("{}-{}", self.entry, self.at)
     }
@@ -115,18 +116,18 @@ impl StepName {
         format!("{entry}-{at}-{before}-{after}{ending}")
     }
 
-    /// Whether these are the bytes of the old file.
+    /// Returns whether these are the bytes of the old file.
     pub(super) fn is_before(&self, bytes: &[u8]) -> bool {
         Digest::of(bytes).to_string().starts_with(&self.before)
     }
 
-    /// Whether these are the bytes of the new file.
+    /// Returns whether these are the bytes of the new file.
     pub(super) fn is_after(&self, bytes: &[u8]) -> bool {
         Digest::of(bytes).to_string().starts_with(&self.after)
     }
 }
 
-/// Whether a file is called like a temporary file beside a note.
+/// Returns whether a file has the name of a temporary file next to a note.
 pub(super) fn is_beside(name: &str) -> bool {
     let stem = name
         .strip_prefix(BESIDE_PREFIX)
@@ -134,7 +135,7 @@ pub(super) fn is_beside(name: &str) -> bool {
     stem.is_some_and(|stem| StepName::parse(stem).is_some())
 }
 
-/// Where the temporary files for a note are.
+/// The folder for the temporary files of a note.
 #[derive(Debug)]
 pub(super) struct TemporaryFolder {
     pub(super) dir: Dir,
@@ -142,7 +143,7 @@ pub(super) struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// What a file is called there.
+    /// Returns the name of a file there.
     pub(super) fn file(&self, name: &StepName, part: TemporaryRole) -> String {
         let file = name.file(part);
         if self.is_beside {
@@ -167,7 +168,7 @@ impl TemporaryFolder {
 }
 
 impl PrivateFolder {
-    /// Where the temporary files for `note` are.
+    /// Opens the folder for the temporary files of `note`.
     pub(super) fn workplace(&self, note: &LocatedNote) -> io::Result<TemporaryFolder> {
         let dir = self.temporary()?;
         let is_beside = match note.is_apart.get() {
@@ -191,7 +192,7 @@ impl PrivateFolder {
         })
     }
 
-    /// Where a temporary file of a step about `note` is that may have been made by another process.
+    /// Finds a temporary file of a step about `note` that another process may have made.
     pub(super) fn find(
         &self,
         name: &StepName,
@@ -211,7 +212,7 @@ impl PrivateFolder {
         })
     }
 
-    /// Writes down that temporary files of a step are beside `note`, so that they are found after a crash.
+    /// Records that temporary files of a step are next to `note`, so that they are found after a crash.
     pub(super) fn mark(&self, name: &StepName, note: &LocatedNote) -> io::Result<()> {
         let path = note.path().as_str();
         let mut paths = self.marked_notes(name);
@@ -229,7 +230,7 @@ impl PrivateFolder {
         io::Write::write_all(&mut file, paths.join(MARK_SEPARATOR).as_bytes())
     }
 
-    /// The paths of the notes beside which there are files of a step.
+    /// Returns the paths of the notes that have files of a step next to them.
     pub(crate) fn marked_notes(&self, name: &StepName) -> Vec<String> {
         const LONGEST_MARK: u64 = 64 << 10;
         let read = self
@@ -241,7 +242,7 @@ impl PrivateFolder {
     }
 }
 
-/// Says [`io::ErrorKind::CrossesDevices`] when no file can be moved between the folders.
+/// Returns [`io::ErrorKind::CrossesDevices`] if no file can be moved between the folders.
 fn compare_mounts(one: &Dir, other: &Dir) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -250,8 +251,8 @@ fn compare_mounts(one: &Dir, other: &Dir) -> io::Result<()> {
             return Err(io::ErrorKind::CrossesDevices.into());
         }
     }
-    // A folder cannot be moved onto itself. But the kernel compares the mounts before it says so: two of them may show
-    // one file system.
+    // A folder cannot be moved onto itself, but the kernel compares the mounts before it says so: two of them may show
+    // the same file system.
     #[cfg(target_os = "linux")]
     if rustix::fs::renameat(one, ".", other, ".") == Err(rustix::io::Errno::XDEV) {
         return Err(io::ErrorKind::CrossesDevices.into());

@@ -1,4 +1,4 @@
-//! What opens, what does not, and that a race cannot change it.
+//! Paths that open, paths that do not, and races that cannot change it.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ struct Fixture {
     outside: PathBuf,
 }
 
-/// A folder `vault` with a note, and a folder `vault-secret` beside it that must stay out of reach.
+/// A folder `vault` with a note, and a folder `vault-secret` next to it that must stay out of reach.
 fn fixture() -> Fixture {
     let temp = tempfile::tempdir().unwrap();
     let (vault, outside) = (temp.path().join("vault"), temp.path().join("vault-secret"));

@@ -1,4 +1,4 @@
-//! The journal as a file: reading what is new, appending, and rewriting it. The file of ids has the same form.
+//! The journal as a file: reading what is new, appending, and rewriting. The id file has the same form.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
@@ -8,17 +8,17 @@ use sectile_markdown::Digest;
 use super::{Header, JournalKey, LineOrigin, Record};
 use crate::{fault::step, fs::PrivateFolder};
 
-/// The history.
+/// Name of the file that holds the history.
 pub(crate) const JOURNAL: &str = "journal";
-/// The ids of documents that were only read.
+/// Name of the file that holds the ids of documents that were only read.
 pub(crate) const IDS: &str = "ids";
-/// What the name of a file ends in that is being written to take the place of the other.
+/// Suffix of a file that is being written to replace the other.
 pub(crate) const UNFINISHED: &str = ".new";
-/// The format that this program writes and reads.
+/// Version of the format that this program writes and reads.
 pub(crate) const VERSION: u32 = 1;
 const CHECKSUM_DIGITS: usize = 16;
 
-/// A record, and where it stands.
+/// A record, and its position in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) offset: u64,
@@ -27,16 +27,16 @@ pub(crate) struct Line {
     pub(crate) record: Record,
 }
 
-/// A place of the journal that cannot be read. It is left as it is.
+/// A part of the journal that cannot be read. It is left as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where the line starts.
+    /// The offset of the line in bytes.
     pub offset: u64,
-    /// How long it is.
+    /// The length of the line in bytes.
     pub len: u64,
 }
 
-/// Why the journal cannot be used.
+/// The reason the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JournalError {
     #[error("the journal was written by a newer version")]
@@ -45,27 +45,27 @@ pub(crate) enum JournalError {
     Io(#[from] io::Error),
 }
 
-/// How far the journal, or the file of ids, has been read.
+/// The journal or the id file, and how far it has been read.
 #[derive(Debug)]
 pub(crate) struct Journal {
     name: &'static str,
     key: JournalKey,
     header: Option<Header>,
-    /// Everything before this is known.
+    /// Offset up to which everything is known.
     end: u64,
-    /// The first line, and the last bytes before the end. Where both stand, it is still the journal that was read.
+    /// The first line, and the last bytes before the end. If both are unchanged, it is still the journal that was read.
     first_line: Vec<u8>,
     last_bytes: Vec<u8>,
 }
 
-/// So many bytes hold at least the checksum of a short record.
+/// Number of bytes that always include the checksum of a short record.
 const LAST_BYTES: usize = 96;
 
-/// What a look at the journal found.
+/// The result of reading the journal.
 pub(crate) enum JournalUpdate {
-    /// These lines are new.
+    /// New lines were appended.
     More(JournalBatch),
-    /// It is another journal than before; these are all its lines.
+    /// It is a different journal than before; these are all its lines.
     Anew(JournalBatch),
 }
 
@@ -73,23 +73,23 @@ pub(crate) enum JournalUpdate {
 pub(crate) struct JournalBatch {
     pub(crate) lines: Vec<Line>,
     pub(crate) damage: Vec<Damage>,
-    /// Bytes that were read as complete lines.
+    /// Number of bytes that were read as complete lines.
     pub(crate) complete: u64,
-    /// Bytes behind them.
+    /// Number of bytes after them.
     pub(crate) torn: u64,
 }
 
-/// How safe a line is when [`Journal::append`] returns.
+/// How durable a line is when [`Journal::append`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It survives a power cut.
+    /// The line survives a power cut.
     Flushed,
-    /// It survives the end of the process.
+    /// The line survives the end of the process.
     Written,
 }
 
 impl Journal {
-    /// The file `name`, of which nothing was read yet.
+    /// Returns the file `name`, of which nothing has been read yet.
     pub(crate) fn new(name: &'static str, key: JournalKey) -> Self {
         Self {
             name,
@@ -101,12 +101,12 @@ impl Journal {
         }
     }
 
-    /// Begins at the start again.
+    /// Starts again at the beginning.
     pub(crate) fn forget(&mut self) {
         *self = Self::new(self.name, self.key.clone());
     }
 
-    /// Reads what was appended since the last look.
+    /// Reads what was appended since the last read.
     pub(crate) fn news(&mut self, folder: &PrivateFolder) -> Result<JournalUpdate, JournalError> {
         let Some(mut file) = folder.open_for_reading(self.name)? else {
             let anew = self.end > 0;
@@ -147,7 +147,7 @@ impl Journal {
         Ok(JournalUpdate::Anew(read))
     }
 
-    /// Whether `file` starts with all that was read before. It is left at the end of that.
+    /// Returns whether `file` starts with everything that was read before, and leaves it positioned after that.
     fn is_continued_in(&self, file: &mut File) -> io::Result<bool> {
         if self.end == 0 || file.metadata()?.len() < self.end {
             return Ok(false);
@@ -160,7 +160,7 @@ impl Journal {
         Ok(first_line == self.first_line && last_bytes == self.last_bytes)
     }
 
-    /// Notes that these bytes, which are complete lines, are known too.
+    /// Records that these bytes, which are complete lines, are known too.
     fn advance(&mut self, bytes: &[u8]) {
         if self.end == 0 {
             let line = bytes.iter().position(|byte| *byte == b'\n');
@@ -173,7 +173,7 @@ impl Journal {
         self.last_bytes.drain(..surplus);
     }
 
-    /// Appends records. The caller holds the journal's lock and has read all news. What is torn at the end is cut.
+    /// Appends records. The caller holds the journal's lock and has read all news. A torn line at the end is cut off.
     pub(crate) fn append(
         &mut self,
         folder: &PrivateFolder,
@@ -209,7 +209,7 @@ impl Journal {
             Durability::Written => Ok(()),
         });
         if let Err(error) = result {
-            // What did get written is taken back; where even that fails, it is cut off by the next writer.
+            // A partial write is undone; if even that fails, the next writer cuts it off.
             return match file.set_len(self.end) {
                 Ok(()) | Err(_) => Err(error.into()),
             };
@@ -226,8 +226,8 @@ impl Journal {
         Ok(lines)
     }
 
-    /// Puts a journal of these records behind `header` in place of the one that is there, if there is one. Only what is
-    /// ours is sealed: rewriting must not make a foreign line trusted.
+    /// Replaces the journal, if there is one, with `header` and these records. Only our own lines are sealed: rewriting
+    /// must not make a foreign line trusted.
     pub(crate) fn rewrite(
         &mut self,
         folder: &PrivateFolder,
@@ -259,7 +259,7 @@ impl Journal {
         }
     }
 
-    /// The record at a place that was read before.
+    /// Reads the record at an offset that was read before.
     pub(crate) fn read_at(
         &self,
         folder: &PrivateFolder,
@@ -283,13 +283,13 @@ impl Journal {
         self.header.as_ref()
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.end
     }
 }
 
-/// What was read fits into memory.
+/// Converts a length that was read, and so fits into memory.
 fn to_index(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
@@ -323,7 +323,7 @@ fn parse(line: &[u8], key: &JournalKey) -> Option<(Record, LineOrigin)> {
     record.is_plausible().then(|| (record, key.origin(json)))
 }
 
-/// The complete lines of `bytes`, which stand at `offset` of the journal.
+/// Parses the complete lines of `bytes`, which start at `offset` of the journal.
 pub(crate) fn read_lines(bytes: &[u8], offset: u64, key: &JournalKey) -> JournalBatch {
     let mut read = JournalBatch::default();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! What the journal says, as types. Their JSON form is the format on disk: fields are added, never renamed.
+//! The records of the journal. Their JSON form is the format on disk: fields are added, never renamed.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(crate) enum Record {
     Header(Header),
     /// A document whose sections have ids from now on.
     Adopt(Adoption),
-    /// What a document was when older entries were dropped.
+    /// The state of a document when older entries were dropped.
     Checkpoint(Box<Checkpoint>),
     /// A change that is about to be made.
     Intent(Box<Entry>),
@@ -31,23 +31,23 @@ pub(crate) enum Record {
         /// Its number.
         entry: u64,
     },
-    /// A change that was already made when it was written down.
+    /// A change that was already made when it was recorded.
     Done(Box<Entry>),
-    /// The ids of a document that was only read. It stands in the file of ids, not in the journal.
+    /// The ids of a document that was only read. It is in the id file, not in the journal.
     Sighting(Box<Sighting>),
-    /// What was said of the document at this path in the file of ids no longer counts.
+    /// The id file's earlier record of the document at this path no longer counts.
     Forget {
         /// The path.
         path: String,
     },
 }
 
-/// Numbers of entries and documents stay below this, which no folder reaches by itself. A journal that came with a folder
-/// could otherwise use the numbers up.
+/// Bound on the numbers of entries and documents, which no folder reaches by counting. Otherwise a journal that came
+/// with a folder could use the numbers up.
 const MOST_NUMBERS: u64 = 1 << 48;
 
 impl Record {
-    /// Whether its numbers can be what counting leads to.
+    /// Returns whether its numbers can be the result of counting.
     pub(super) fn is_plausible(&self) -> bool {
         let numbers: Vec<u64> = match self {
             Self::Header(header) => vec![header.first_entry],
@@ -64,14 +64,14 @@ impl Record {
     }
 }
 
-/// What the journal says of itself.
+/// The header of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// Version of the format.
     pub(crate) version: u32,
-    /// Grows when the journal is rewritten.
+    /// Increases when the journal is rewritten.
     pub(crate) generation: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub(crate) created: i64,
     /// Earlier versions counted ids from here. It is written so that they can read the journal.
     #[serde(default)]
@@ -79,7 +79,7 @@ pub(crate) struct Header {
     /// Entries with smaller numbers were dropped.
     #[serde(default)]
     pub(crate) first_entry: u64,
-    /// How long the rest of the journal was when it was rewritten.
+    /// Length of the rest of the journal when it was rewritten, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) rewritten_bytes: u64,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Adoption {
     pub(crate) document: u64,
     pub(crate) path: String,
     pub(crate) hash: String,
-    /// When the file was made, in milliseconds since 1970. Edits replace the file, so it cannot be asked later.
+    /// When the file was created, in milliseconds since 1970. Edits replace the file, so the time cannot be read later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<i64>,
     pub(crate) sections: Vec<Mark>,
@@ -129,19 +129,19 @@ pub(crate) struct Sighting {
     pub(crate) path: String,
     /// Digest of the document's bytes.
     pub(crate) hash: String,
-    /// When the file was made, in milliseconds since 1970.
+    /// When the file was created, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<i64>,
     pub(crate) ids: Vec<String>,
     pub(crate) prints: Prints,
-    /// Whether the document was empty when it was seen. Then these are the sections that it had before, in case they come
-    /// back just as they were.
+    /// Whether the document was empty when it was seen. Then these are its previous sections, in case they come back
+    /// unchanged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) was_emptied: bool,
 }
 
 impl Sighting {
-    /// The ids of the sections that the document has.
+    /// Returns the ids of the sections that the document has.
     pub(crate) fn ids_now(self) -> Vec<String> {
         if self.was_emptied {
             Vec::new()
@@ -151,7 +151,7 @@ impl Sighting {
     }
 }
 
-/// What the sections of a document are known by, in order: 24 bytes each, and none of their text.
+/// The fingerprints of a document's sections, in order: 24 bytes each, and none of their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prints(Vec<[u64; 3]>);
 
@@ -161,7 +161,7 @@ impl Prints {
         Self(packed.collect())
     }
 
-    /// What marks of an earlier version come to; nothing when one of them cannot be read.
+    /// Converts the marks of an earlier version; empty if one of them cannot be read.
     pub(crate) fn of_marks(marks: &[Mark]) -> Self {
         let packed = marks.iter().map(|mark| {
             let body = body_key(&Digest::parse(&mark.body)?);
@@ -215,7 +215,7 @@ impl<'de> Deserialize<'de> for Prints {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
+    reason = "serde passes a reference"
 )]
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -225,31 +225,31 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     pub(crate) document: u64,
-    /// `None` for a document that was deleted.
+    /// `None` for a deleted document.
     pub(crate) path: Option<String>,
     pub(crate) hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<i64>,
     pub(crate) ids: Vec<String>,
-    /// Ids that no longer name a section, with the entry that deleted it.
+    /// Ids of deleted sections, with the entry that deleted each.
     pub(crate) deleted: Vec<(String, u64)>,
-    /// What the sections were, when the text is not known.
+    /// Fingerprints of the sections, if the text is unknown.
     #[serde(default, skip_serializing_if = "Prints::is_empty")]
     pub(crate) prints: Prints,
-    /// The same, as earlier versions wrote it.
+    /// The same, as written by earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<Mark>,
 }
 
-/// One entry of the history.
+/// A history entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) number: u64,
     /// Milliseconds since 1970.
     pub(crate) time: i64,
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub(crate) actor: String,
-    /// What was asked for: the name of a tool, or `external_edit`.
+    /// The operation that was asked for: the name of a tool, or `external_edit`.
     pub(crate) operation: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
@@ -259,62 +259,62 @@ pub(crate) struct Entry {
     pub(crate) steps: Vec<Step>,
 }
 
-/// How a caller names its request, so that a retry is known as one.
+/// A caller's id for its request, by which a retry is recognized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) id: String,
-    /// Digest of what was asked.
+    /// Digest of the request's content.
     pub(crate) digest: String,
 }
 
-/// What kind of entry it is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EntryKind {
-    /// A change of ours.
+    /// An own change.
     Edit,
-    /// It takes back the entry with this number.
+    /// Undoes the entry with this number.
     Undo(u64),
-    /// It makes the entry with this number again.
+    /// Redoes the entry with this number.
     Redo(u64),
     /// A change that another program made.
     Foreign,
 }
 
-/// What an entry does to one document.
+/// The effect of an entry on one document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Step {
     pub(crate) document: u64,
-    /// Where it is before.
+    /// The path before.
     pub(crate) path: String,
-    /// Where it is afterwards, when that is elsewhere.
+    /// The path afterwards, if it is different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved_to: Option<String>,
-    /// Digest of its bytes before; `None` when it did not exist.
+    /// Digest of its bytes before; `None` if it did not exist.
     pub(crate) before: Option<String>,
-    /// Digest of its bytes afterwards; `None` when it does not exist any more.
+    /// Digest of its bytes afterwards; `None` if it no longer exists.
     pub(crate) after: Option<String>,
-    /// The replacements with the bytes they replace, or `None` when the old bytes were not known.
+    /// The replacements with the bytes they replace, or `None` if the old bytes were unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<Vec<(usize, Bytes, Bytes)>>,
-    /// All bytes before, now and then, so that any later state can be made again.
+    /// All bytes before, in some steps only, so that any later state can be rebuilt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<Bytes>,
     pub(crate) ids: Splice,
-    /// The sections that it is about.
+    /// The ids of the sections that it concerns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) touched: Vec<String>,
-    /// What the sections are afterwards, and their ids, when the text is not kept.
+    /// Fingerprints of the sections afterwards, and their ids, if the text is not stored.
     #[serde(default, skip_serializing_if = "Prints::is_empty")]
     pub(crate) prints: Prints,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) section_ids: Vec<String>,
-    /// The same, as earlier versions wrote it.
+    /// The same, as written by earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<Mark>,
 }
 
-/// A change of the list of section ids.
+/// A change to the list of section ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Splice {
     pub(crate) at: usize,
@@ -322,12 +322,12 @@ pub(crate) struct Splice {
     pub(crate) inserted: Vec<String>,
 }
 
-/// Bytes that are a JSON string when they are UTF-8, and hexadecimal digits in an object otherwise.
+/// Bytes, written as a JSON string if they are UTF-8, otherwise as an object with hexadecimal digits.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Step {
-    /// The replacements of the step.
+    /// Returns the replacements of the step.
     pub(crate) fn changes(&self) -> Option<Changes> {
         Changes::new(self.changes.as_ref()?.iter().map(|(start, old, new)| {
             let end = start.saturating_add(old.0.len());
@@ -335,7 +335,7 @@ impl Step {
         }))
     }
 
-    /// The replacements that take the step back.
+    /// Returns the replacements that revert the step.
     pub(crate) fn inverse(&self) -> Option<Changes> {
         let mut shift: i64 = 0;
         Changes::new(self.changes.as_ref()?.iter().map(|(start, old, new)| {
@@ -347,7 +347,7 @@ impl Step {
         }))
     }
 
-    /// How many bytes the replacements carry.
+    /// Returns the number of bytes that the replacements carry.
     pub(crate) fn weight(&self) -> usize {
         self.changes
             .iter()
@@ -361,7 +361,7 @@ fn len(bytes: &Bytes) -> i64 {
     i64::try_from(bytes.0.len()).unwrap_or(i64::MAX)
 }
 
-/// `changes` of `source` in the form of the journal.
+/// Returns `changes` of `source` in the form of the journal.
 pub(crate) fn written(changes: &Changes, source: &[u8]) -> Vec<(usize, Bytes, Bytes)> {
     changes
         .iter()
@@ -376,7 +376,7 @@ pub(crate) fn written(changes: &Changes, source: &[u8]) -> Vec<(usize, Bytes, By
 }
 
 impl Splice {
-    /// The smallest change from `old` to `new`.
+    /// Returns the smallest change from `old` to `new`.
     pub(crate) fn between(old: &[String], new: &[String]) -> Self {
         let at = old.iter().zip(new).take_while(|(a, b)| a == b).count();
         let rest = old.len().min(new.len()) - at;
@@ -394,7 +394,7 @@ impl Splice {
         }
     }
 
-    /// The ids afterwards, or `None` when `ids` is not the list this was made for.
+    /// Returns the ids afterwards, or `None` if `ids` is not the list that this was made for.
     pub(crate) fn apply(&self, ids: &[String]) -> Option<Vec<String>> {
         let end = self.at.checked_add(self.removed.len())?;
         if ids.get(self.at..end)? != self.removed {

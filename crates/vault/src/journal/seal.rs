@@ -1,54 +1,54 @@
-//! Seals: how a line of the journal shows that this user wrote it.
+//! Seals: proof that this user wrote a line of the journal.
 //!
-//! A journal may arrive with a cloned repository or a synced folder. The checksum of a line only finds damage, since
-//! anybody can compute one. The seal is a keyed hash, and its key lives outside every folder of notes.
+//! A journal may arrive with a cloned repository or a synced folder. The checksum of a line only detects damage, since
+//! anyone can compute one. The seal is a keyed hash, and its key is kept outside every folder of notes.
 
 use std::fmt;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// The secret that seals what this user writes. Anyone who does not have it can write a journal, but not one that causes a
+/// The secret that seals what this user writes. Without it, anyone can write a journal, but not one that causes a
 /// document to be written.
 #[derive(Clone)]
 pub struct JournalKey(Hmac<Sha256>);
 
-/// Who wrote a line of the journal.
+/// The writer of a journal line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineOrigin {
-    /// It carries the seal of this user.
+    /// The line carries the seal of this user.
     Own,
-    /// It came with the folder. It may name sections and be shown, and it never causes a write.
+    /// The line came with the folder. It may name sections and be shown, but never causes a write.
     Foreign,
 }
 
-/// How the seal of a line begins; it is the last field of the object.
+/// The start of a line's seal, which is the last field of the object.
 const FIELD: &[u8] = b",\"seal\":\"";
 const END: &[u8] = b"\"}";
-/// Half of the hash: 128 bits cannot be guessed, and every line has one.
+/// Half of the hash: 128 bits cannot be guessed, and every line carries a seal.
 const SEAL_BYTES: usize = 16;
 
 impl JournalKey {
-    /// How many bytes a key has.
+    /// Length of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// The key made of these bytes.
+    /// Returns the key made of these bytes.
     #[must_use]
     pub fn new(bytes: &[u8; Self::BYTES]) -> Self {
-        // A key of the block's size or less is used as it is, so this is the same as `new_from_slice`, without its error.
+        // A key of at most the block size is used as it is, so this equals `new_from_slice` without its error.
         let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
         block[..Self::BYTES].copy_from_slice(bytes);
         Self(Hmac::new(&block))
     }
 
-    /// The seal of `json`, an object.
+    /// Computes the seal of a JSON object, given in parts.
     fn seal(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         parts.iter().for_each(|part| mac.update(part));
         mac
     }
 
-    /// `json`, an object with at least one field, with its seal as the last field.
+    /// Returns `json`, an object with at least one field, with its seal as the last field.
     pub(super) fn sealed(&self, mut json: Vec<u8>) -> Vec<u8> {
         let seal = self.seal(&[&json]).finalize().into_bytes();
         json.pop();
@@ -60,7 +60,7 @@ impl JournalKey {
         json
     }
 
-    /// Who wrote `json`.
+    /// Returns who wrote `json`.
     pub(super) fn origin(&self, json: &[u8]) -> LineOrigin {
         if self.has_seal(json).unwrap_or_default() {
             LineOrigin::Own
@@ -75,7 +75,7 @@ impl JournalKey {
         let body = rest.strip_suffix(FIELD)?;
         let seal = super::record::from_hex(std::str::from_utf8(digits).ok()?)?;
         let mac = self.seal(&[body, b"}"]);
-        // Compared in constant time.
+        // The comparison takes constant time.
         Some(mac.verify_truncated_left(&seal).is_ok())
     }
 }

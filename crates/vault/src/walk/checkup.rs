@@ -1,4 +1,4 @@
-//! A look at a whole folder for what would surprise its owner: parts that cannot be read, and second histories.
+//! Checks a whole folder for surprises: parts that cannot be read, and nested histories.
 
 use std::{io, rc::Rc};
 
@@ -13,21 +13,21 @@ use crate::{
     journal::{IDS, JOURNAL},
 };
 
-/// What a look at a whole folder found.
+/// The result of a checkup of a whole folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkup {
-    /// Folders and documents that count and cannot be read, sorted.
+    /// Folders and documents that count but cannot be read, sorted.
     pub unreadable: Vec<(String, io::ErrorKind)>,
-    /// Folders below that have a history of their own, sorted. Ignored ones are among them.
+    /// Folders below that have a history of their own, sorted. Ignored ones are included.
     pub histories: Vec<String>,
-    /// Folders above that have a history, as the number of levels up, the nearest first.
+    /// Folders above that have a history, as the number of levels up, nearest first.
     pub histories_above: Vec<usize>,
-    /// Whether there was more than was to be looked at.
+    /// Whether there was more than the limit allowed to check.
     pub is_cut: bool,
 }
 
-/// A folder that is still to be looked at.
+/// A folder that is still to be checked.
 struct PendingCheck {
     folder: PendingFolder,
     /// Whether documents in it count.
@@ -35,7 +35,7 @@ struct PendingCheck {
 }
 
 impl Root {
-    /// Looks at up to `most` files and folders below the root, without following links. Hidden folders are left out.
+    /// Checks up to `most` files and folders below the root, without following links. Hidden folders are left out.
     ///
     /// # Errors
     /// [`WalkError`] when the root itself cannot be read.
@@ -81,7 +81,7 @@ impl Root {
         Ok(found)
     }
 
-    /// The folders above the root that have a history, as the number of levels up.
+    /// Returns the folders above the root that have a history, as the number of levels up.
     fn histories_above(&self) -> Vec<usize> {
         let above = self.location().ancestors().enumerate().skip(1);
         let has_history = |folder| {
@@ -95,7 +95,7 @@ impl Root {
             .collect()
     }
 
-    /// Whether a folder above the root has a history, as the number of levels up to the nearest.
+    /// Returns the number of levels up to the nearest folder above the root that has a history, if there is one.
     #[must_use]
     pub fn nearest_history_above(&self) -> Option<usize> {
         self.histories_above().first().copied()
@@ -126,7 +126,7 @@ impl PendingCheck {
         }
         let mut without_waiting = OpenOptions::new();
         without_waiting.read(true).nonblock(true);
-        // The last is looked at first.
+        // The last entry is visited first.
         entries.sort_by(|one, other| other.0.cmp(&one.0));
         for (name, kind) in entries {
             let path = joined(&folder.path, &name);

@@ -1,4 +1,4 @@
-//! The files of one folder with what the system says of each, none of them opened.
+//! Lists the files of a folder with their metadata, without opening them.
 
 use std::{io, rc::Rc};
 
@@ -11,21 +11,21 @@ use crate::{
     fs::{is_link_loop, is_out_of_descriptors, open_folder},
 };
 
-/// What changes when a file does, as the system tells it. Equal stamps most likely mean equal bytes; whoever must be
-/// sure reads the file.
+/// Metadata of a file that changes when the file does. Equal stamps most likely mean equal bytes; callers that must be
+/// sure read the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStamp {
-    /// Length.
+    /// Length in bytes.
     pub bytes: u64,
     /// Last change of the bytes, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// Last change of anything about the file, in nanoseconds since 1970, or 0 where the system does not tell.
+    /// Last change of anything about the file, in nanoseconds since 1970, or 0 if the system does not report it.
     pub changed_ns: i64,
-    /// The number of the file, or 0 where it has none.
+    /// The inode number, or 0 if there is none.
     pub file: u64,
 }
 
-/// Which files of a folder are asked for, and those that were found.
+/// The kind of files to list, and those that were found.
 #[derive(Debug)]
 pub(crate) struct Listing {
     wanted: ListingScope,
@@ -39,11 +39,11 @@ enum ListingScope {
 }
 
 impl Root {
-    /// The Markdown documents below `folder`, which lies directly below the root: paths from there, and stamps, sorted by
-    /// path. What counts is what [`Root::walk`] says.
+    /// Lists the Markdown documents below `folder`, which is directly below the root: paths relative to `folder`, and
+    /// stamps, sorted by path. The documents are those that [`Root::walk`] finds.
     ///
     /// # Errors
-    /// [`WalkError`] when `folder` is no folder (a link to one is none), cannot be read, or `stop` said so.
+    /// [`WalkError`] when `folder` is not a folder (a link to one is not), cannot be read, or `stop` returned `true`.
     pub fn list(
         &self,
         folder: &str,
@@ -56,10 +56,10 @@ impl Root {
         self.listed(folder, walk, stop, ListingScope::Documents)
     }
 
-    /// Like [`Self::list`], for the root itself: every document that [`Root::walk`] comes to, with its stamp.
+    /// Like [`Self::list`], for the root itself: every document that [`Root::walk`] finds, with its stamp.
     ///
     /// # Errors
-    /// [`WalkError`] when the root cannot be read, or `stop` said so.
+    /// [`WalkError`] when the root cannot be read, or `stop` returned `true`.
     pub fn list_all(
         &self,
         walk: &Walk,
@@ -69,10 +69,10 @@ impl Root {
         list_below(&root, &top(), walk, stop, ListingScope::Documents)
     }
 
-    /// The Markdown documents that lie directly in the root, with stamps, sorted. Folders are not looked into.
+    /// Lists the Markdown documents directly in the root, with stamps, sorted. Folders are not read.
     ///
     /// # Errors
-    /// [`WalkError`] when the root cannot be read, or `stop` said so.
+    /// [`WalkError`] when the root cannot be read, or `stop` returned `true`.
     pub fn list_top(
         &self,
         walk: &Walk,
@@ -92,8 +92,8 @@ impl Root {
         Ok(files)
     }
 
-    /// Whether a document that `is_wanted` lies directly in the root, by its name alone. What counts is what [`Root::walk`]
-    /// says.
+    /// Returns whether a document that `is_wanted` is directly in the root, by its name alone. The documents are those
+    /// that [`Root::walk`] finds.
     ///
     /// # Errors
     /// [`WalkError`] when the root cannot be read.
@@ -125,8 +125,8 @@ impl Root {
         Ok(false)
     }
 
-    /// Like [`Self::list`], with every file of a folder anywhere below the root. Patterns that documents must fit say
-    /// nothing of it; what is hidden, excluded or ignored is still left out, and so is a folder that is.
+    /// Like [`Self::list`], with every file of a folder anywhere below the root. Include patterns do not apply;
+    /// whatever is hidden, excluded or ignored is still left out, even `folder` itself.
     ///
     /// # Errors
     /// As [`Self::list`].
@@ -139,8 +139,8 @@ impl Root {
         self.listed(folder, walk, stop, ListingScope::EveryFile)
     }
 
-    /// The folders directly below the root, sorted: those that are not hidden, excluded, ignored or links, and whose name
-    /// a [`NotePath`] can hold.
+    /// Lists the folders directly below the root, sorted: those that are not hidden, excluded, ignored or links, and
+    /// whose name a [`NotePath`] can hold.
     ///
     /// # Errors
     /// [`WalkError`] when the root cannot be read.
@@ -162,7 +162,8 @@ impl Root {
         Ok(folders)
     }
 
-    /// The folders directly below the root that are not hidden, links to folders among them, sorted. For watching them.
+    /// Lists the folders directly below the root that are not hidden, including links to folders, sorted. For watching
+    /// them.
     ///
     /// # Errors
     /// [`WalkError`] when the root cannot be read.
@@ -181,15 +182,15 @@ impl Root {
         Ok(folders)
     }
 
-    /// Whether `name` is one of [`Self::visible_folders`].
+    /// Returns whether `name` is one of [`Self::visible_folders`].
     #[must_use]
     pub fn is_visible_folder(&self, name: &str) -> bool {
         !name.starts_with('.') && !name.contains('/') && self.leads_to_folder(name)
     }
 
-    /// Whether a walk would come to `file`: nothing on the way to it is hidden, excluded, ignored or a link, and the first
-    /// part of the path is spelled as on the disk, also where the disk takes other spellings. The file itself need not be
-    /// there.
+    /// Returns whether a walk would reach `file`: nothing on the way to it is hidden, excluded, ignored or a link, and
+    /// the first part of the path is spelled as on the disk, even where the disk accepts other spellings. The file
+    /// itself need not exist.
     ///
     /// # Errors
     /// [`WalkError`] when a folder on the way cannot be read.
@@ -212,7 +213,7 @@ impl Root {
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                         return Err(unreadable(error));
                     }
-                    // It is gone, a link, or a file.
+                    // The entry is gone, a link, or a file.
                     Err(_) => return Ok(false),
                 };
                 folder = PendingFolder { path, rules };
@@ -221,8 +222,8 @@ impl Root {
         Ok(true)
     }
 
-    /// Whether a file at `file`, a path without links, is or would be a document of a walk: nothing on the way to it is
-    /// hidden, excluded, ignored or a link. Neither it nor the folders above it need be there.
+    /// Returns whether a file at `file`, a path without links, is or would be a document of a walk: nothing on the way
+    /// to it is hidden, excluded, ignored or a link. Neither it nor the folders above it need exist.
     pub(crate) fn counts(&self, file: &NotePath, walk: &Walk) -> Result<bool, WalkError> {
         let mut dir = Some(self.dir().map_err(unreadable)?);
         let mut folder = top();
@@ -245,7 +246,7 @@ impl Root {
                     Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
                         return Err(unreadable(error));
                     }
-                    // It is a link, or a file.
+                    // The entry is a link, or a file.
                     Some(Err(_)) => return Ok(false),
                 };
                 folder = PendingFolder { path, rules };
@@ -280,7 +281,7 @@ impl Root {
     }
 }
 
-/// The files below `folder`, which is open as `base`: paths from the root, and stamps, sorted.
+/// Lists the files below `folder`, which is open as `base`: paths from the root, and stamps, sorted.
 fn list_below(
     base: &Dir,
     folder: &PendingFolder,
@@ -294,7 +295,7 @@ fn list_below(
         if stop() {
             return Err(WalkError::Stopped);
         }
-        // Paths are those from the root, for the rules; folders are opened from the one that was asked for.
+        // Paths start at the root, for the rules; folders are opened from the requested one.
         let below = next.path.strip_prefix(&folder.path).unwrap_or_default();
         let opened = match below.trim_start_matches('/') {
             "" => base.try_clone(),
@@ -303,7 +304,7 @@ fn list_below(
         let is_base = below.is_empty();
         match opened.and_then(|dir| next.read(&dir, walk, &mut found, &mut folders)) {
             Err(error) if is_base => return Err(unreadable(error)),
-            // It went away, or is not ours to read; then so are the files in it.
+            // The folder is gone, or we may not read it; then the same holds for the files in it.
             Ok(()) | Err(_) => {}
         }
     }
@@ -313,7 +314,7 @@ fn list_below(
 }
 
 impl Files {
-    /// Where files are put with their stamps, instead of documents and others.
+    /// Returns an empty collection that takes files with their stamps, instead of documents and others.
     fn listing(wanted: ListingScope) -> Self {
         Self {
             listing: Some(Listing {
@@ -340,7 +341,7 @@ impl Listing {
         if !is_wanted {
             return;
         }
-        // Asked of the open folder, without following a link that came in its place.
+        // Queried through the open folder, without following a link that replaced it.
         if let Ok(metadata) = entry.metadata()
             && metadata.is_file()
         {
@@ -356,7 +357,7 @@ fn top() -> PendingFolder {
     }
 }
 
-/// The rules of the folders above `path`, or `None` when one of them leaves it out.
+/// Returns the rules of the folders above `path`, or `None` if one of them leaves it out.
 fn rules_above(
     root: &Dir,
     path: &NotePath,
@@ -380,7 +381,7 @@ fn rules_above(
     Ok(Some(folder.rules))
 }
 
-/// Whether the folder has something called exactly so.
+/// Returns whether the folder has an entry with exactly this name.
 fn has_entry(dir: &Dir, name: &str) -> Result<bool, WalkError> {
     for entry in dir.entries().map_err(unreadable)? {
         if entry.map_err(unreadable)?.file_name().to_str() == Some(name) {
@@ -390,7 +391,7 @@ fn has_entry(dir: &Dir, name: &str) -> Result<bool, WalkError> {
     Ok(false)
 }
 
-/// Whether the paths of files in a folder of this name can be written.
+/// Returns whether files in a folder of this name can have a [`NotePath`].
 fn can_hold_notes(folder: &str) -> bool {
     let inside = joined(folder, "x");
     NotePath::parse_vault(&inside).is_ok_and(|path| path.as_str() == inside)
@@ -400,7 +401,7 @@ fn unreadable(error: io::Error) -> WalkError {
     if is_out_of_descriptors(&error) {
         return WalkError::TooManyOpenFiles;
     }
-    // A link in place of a folder is no folder; systems have two words for that.
+    // A link in place of a folder is not a folder; systems have two errors for that.
     WalkError::Unreadable(if is_link_loop(&error) {
         io::ErrorKind::NotADirectory
     } else {

@@ -1,6 +1,6 @@
-//! Which documents a walk finds.
+//! The documents that a walk finds.
 
-#![expect(clippy::disallowed_methods, reason = "tests make the files")]
+#![expect(clippy::disallowed_methods, reason = "tests create files")]
 
 use std::{cell::Cell, fs};
 
@@ -99,7 +99,7 @@ fn patterns_choose_documents_and_a_bad_one_is_reported() {
     let error = Walk::new(Vec::new(), vec!["a[".to_owned()]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the pattern `a[` cannot be read: unclosed character class; missing ']'"
+        "the pattern `a[` is invalid: unclosed character class; missing ']'"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Keeping the journal within bounds, and taking secrets out of it for good.
+//! Keeps the journal within bounds, and removes secrets from it for good.
 
 use std::collections::HashMap;
 
@@ -21,15 +21,15 @@ use crate::{
     ledger::{DocumentState, Ledger},
 };
 
-/// Of the sections that were deleted, this many are remembered as such when the journal is rewritten. Ids are never used
-/// again, so forgetting one costs a better answer and nothing else.
+/// Number of deleted sections that are remembered as deleted when the journal is rewritten. Ids are never reused, so
+/// forgetting one costs a better error message and nothing else.
 const MOST_DELETED: usize = 50_000;
-/// Less of a secret than this, at the end of an id, says nothing about it.
+/// Shortest prefix of a secret, at the end of an id, that gives anything away.
 const TELLING_PREFIX: usize = 8;
 
 impl DocumentHistory {
-    /// Shortens the journal when it has grown too long: beyond its limit, and to twice of what was left the last time, so
-    /// that what cannot be dropped is not rewritten with every change.
+    /// Shortens the journal when it has grown beyond its limit and to twice the length that the last rewrite left, so
+    /// that a journal that cannot get shorter is not rewritten with every change.
     pub(crate) fn shorten_journal_if_needed(&self) {
         let cut = {
             let state = self.store.state();
@@ -52,13 +52,13 @@ impl DocumentHistory {
             }
             cut
         };
-        // A journal that is too long works as well as a short one, so a failure can wait for the next time.
+        // A journal that is too long still works, so after a failure this can wait until the next time.
         match self.drop_entries_before(cut, None) {
             Ok(()) | Err(_) => {}
         }
     }
 
-    /// Forgets history, and looks whether it is gone.
+    /// Forgets history, and verifies that it is gone.
     pub(crate) fn purge(
         &self,
         path: Option<&NotePath>,
@@ -66,7 +66,7 @@ impl DocumentHistory {
     ) -> Result<usize, EditorError> {
         let text = text.filter(|text| !text.is_empty());
         let folder = self.folder.private()?;
-        // What a process that died left half done may hold the text too.
+        // Leftovers of a process that died may hold the text too.
         self.store.recover()?;
         let numbers: Vec<u64> = {
             let state = self.store.current_state()?;
@@ -86,7 +86,7 @@ impl DocumentHistory {
         };
         let mut cut = 0;
         for number in &numbers {
-            // One that cannot be read does not outlive the rewriting.
+            // An entry that cannot be read does not survive the rewrite.
             let Ok(entry) = self.store.entry(*number) else {
                 continue;
             };
@@ -100,10 +100,11 @@ impl DocumentHistory {
             self.check_gone(text)?;
             cut = cut.max(self.last_state_with(document, text) + 1);
         }
-        // Files that were replaced hold old texts. What another program wrote to them since is rescued, and looked at next.
+        // Replaced files hold old texts. Whatever another program has written to them since is rescued, and checked
+        // next.
         let swept = folder.sweep_displaced(None);
         swept?;
-        // Words of headings stand in ids, also of documents that were only read, so all of it is rewritten in any case.
+        // Ids contain words of headings, even in documents that were only read, so everything is rewritten in any case.
         self.drop_entries_before(cut, text)?;
         self.rewrite_sightings(&folder, text)?;
         self.drop_rescued(|number, bytes| {
@@ -120,7 +121,7 @@ impl DocumentHistory {
         Ok(numbers.iter().filter(|number| **number < cut).count())
     }
 
-    /// The last entry before which a document held `text`, so that it must not be where the history starts; 0 when there
+    /// Returns the last entry before which a document held `text`, so that the history must not start there; 0 if there
     /// is none.
     fn last_state_with(&self, document: Option<u64>, text: &str) -> u64 {
         let documents: Vec<DocumentState> = {
@@ -132,7 +133,7 @@ impl DocumentHistory {
         for known in documents.iter().filter(meant) {
             let mut bytes = self.reader.text_of(known);
             for number in known.entries.iter().rev() {
-                // What cannot be made again is not kept either.
+                // A text that cannot be rebuilt is not kept either.
                 let Ok(step) = self.store.step(*number, known.id) else {
                     break;
                 };
@@ -150,7 +151,7 @@ impl DocumentHistory {
         last
     }
 
-    /// Rewrites the file of ids, without the words of `text`.
+    /// Rewrites the id file, without the words of `text`.
     fn rewrite_sightings(
         &self,
         folder: &PrivateFolder,
@@ -170,7 +171,7 @@ impl DocumentHistory {
         Ok(())
     }
 
-    /// Removes the rescued files that are meant, each told by the number of its entry and its bytes.
+    /// Removes the rescued files that `is_meant` selects by entry number and bytes.
     fn drop_rescued(
         &self,
         is_meant: impl Fn(Option<u64>, &[u8]) -> bool,
@@ -190,7 +191,7 @@ impl DocumentHistory {
         Ok(())
     }
 
-    /// Refuses to forget a text that a document still holds: the next entry would bring it back.
+    /// Refuses to forget text that a document still holds, because the next entry would bring it back.
     fn check_gone(&self, text: &str) -> Result<(), EditorError> {
         let paths: Vec<String> = {
             let state = self.store.state();
@@ -213,8 +214,8 @@ impl DocumentHistory {
         Ok(())
     }
 
-    /// Rewrites the journal without the entries before `cut`, and without the words of `text` in ids. A document of which
-    /// no entry is left goes over to the file of ids. What is damaged is dropped.
+    /// Rewrites the journal without the entries before `cut`, and without the words of `text` in ids. A document
+    /// without remaining entries moves to the id file. Damaged lines are dropped.
     fn drop_entries_before(&self, cut: u64, text: Option<&str>) -> Result<(), EditorError> {
         let words = text.map(SecretWords::of);
         let folder = self.folder.private()?;
@@ -245,7 +246,7 @@ impl DocumentHistory {
         for (number, _) in &cards {
             match self.store.entry(*number) {
                 Ok(entry) => entries.push(entry),
-                // A place that is damaged takes its entry along; where a chain breaks, a history ends.
+                // A damaged line loses its entry; where a chain breaks, a history ends.
                 Err(EditorError::TextUnknown | EditorError::EntryNotFound) => {}
                 Err(error) => return Err(error),
             }
@@ -293,8 +294,8 @@ impl DocumentHistory {
         Ok(())
     }
 
-    /// What is kept of a document: its state before the first of `entries` that concerns it, which gets a snapshot. Where
-    /// the text of that time cannot be made, its history ends now.
+    /// Returns the record to keep for a document: its state before the first of `entries` that concerns it, which gets
+    /// a snapshot. If the text at that time cannot be rebuilt, its history ends now.
     fn checkpoint(&self, known: &DocumentState, entries: &mut [Entry]) -> RetainedRecord {
         let text = self.reader.text_of(known);
         let mut at = Checkpoint {
@@ -340,17 +341,17 @@ impl DocumentHistory {
     }
 }
 
-/// What is kept of a document when the journal is rewritten.
+/// The record that is kept for a document when the journal is rewritten.
 enum RetainedRecord {
-    /// It stays in the journal, from here on.
+    /// The document stays in the journal, starting from this state.
     Checkpoint(Box<Checkpoint>),
-    /// It has no history any more, so only its ids are kept.
+    /// The document no longer has a history, so only its ids are kept.
     Sighting(Box<Sighting>),
-    /// It is gone.
+    /// The document no longer exists.
     Nothing,
 }
 
-/// What is kept of a document without entries.
+/// Returns the record to keep for a document without entries.
 fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> RetainedRecord {
     let (Some(path), Some(hash)) = (&known.path, &known.hash) else {
         return RetainedRecord::Nothing;
@@ -382,7 +383,7 @@ fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> RetainedRecord
     }))
 }
 
-/// The sections that are remembered as deleted, in a fixed order.
+/// The sections that are remembered as deleted, in a deterministic order.
 fn remembered_deletions(ledger: &Ledger) -> Vec<(String, u64)> {
     let mut deleted: Vec<(String, u64)> = ledger
         .deleted()
@@ -401,7 +402,7 @@ fn drop_steps(entries: &mut [Entry], document: u64) {
     }
 }
 
-/// The words of the purged text, as they stand in ids.
+/// The words of the purged text, as they appear in ids.
 struct SecretWords {
     slug: String,
 }
@@ -411,7 +412,7 @@ impl SecretWords {
         Self { slug: slug(text) }
     }
 
-    /// Whether the words of an id give the text away, or as much of it as an id has room for.
+    /// Returns whether the words of an id give the text away, or as much of it as fits into an id.
     fn stand_in(&self, id: &str) -> bool {
         let words = ids::words(id);
         let begins_at_end = |length: usize| {
@@ -441,7 +442,7 @@ impl SecretWords {
         }
     }
 
-    /// Takes the words out of the ids of a record.
+    /// Removes the words from the ids of a record.
     fn cleanse(&self, record: &mut Record) {
         match record {
             Record::Checkpoint(checkpoint) => {
@@ -468,7 +469,7 @@ impl SecretWords {
     }
 }
 
-/// `text` as it stands inside a string of the journal.
+/// Returns `text` as it appears inside a string of the journal.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted.trim_matches('"').to_owned()

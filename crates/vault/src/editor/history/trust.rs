@@ -1,4 +1,4 @@
-//! History that came with a folder, and how a person says that it is theirs.
+//! History that came with a folder, and how a person declares it their own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,32 +12,33 @@ use crate::{
     journal::{Entry, JOURNAL, Journal, JournalUpdate, LineOrigin, Record},
 };
 
-/// What a folder brought along, and what trusting it comes to.
+/// A summary of the history that a folder brought along, and the effect of trusting it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignHistory {
     /// Lines of the journal that this user did not write.
     pub lines: usize,
-    /// Changes among them, finished or not.
+    /// Changes in those lines, finished or not.
     pub entries: usize,
-    /// The documents of changes that were begun and never finished. Trusting the history finishes these or takes them
+    /// The documents of changes that were begun and never finished. Trusting the history finishes them or rolls them
     /// back.
     pub unfinished: Vec<String>,
 }
 
-/// What became of the history of a folder.
+/// The result of [`trust`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrustOutcome {
     /// There is no history.
     Nothing,
-    /// All of it was this user's before.
+    /// The whole history was this user's already.
     Already,
-    /// It counts as this user's from now on.
+    /// The history counts as this user's from now on.
     Now(ForeignHistory),
 }
 
-/// Takes the history of the folder or document at `location` for this user's own: it can be undone and purged, and what
-/// it left half done is settled when the folder is next opened. With `read_only` set, it only says what there is.
+/// Adopts the history of the folder or document at `location` as this user's own: it can be undone and purged, and
+/// changes that it left half done are settled when the folder is next opened. With `read_only` set, it only reports
+/// what there is.
 ///
 /// # Errors
 /// [`EditorError`] when the journal cannot be read or written.

@@ -1,4 +1,4 @@
-//! The aliases of documents: names in their front matter, by which wiki links may call them where no file has the name.
+//! The aliases of documents: names in their front matter that wiki links may use where no file has the name.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{NotePath, editor::EditorError, work};
 
-/// The documents without a draft that have an alias, by that.
+/// The documents without a draft, by alias.
 #[derive(Debug, Default)]
 pub(super) struct Aliases(HashMap<String, BTreeSet<String>>);
 
-/// Front matter is usually shorter than this, and the rest of a document need not be read for it.
+/// Usual upper bound of front matter in bytes; the rest of a document need not be read for its aliases.
 const USUAL_FRONT_MATTER: u64 = 8 << 10;
 
 impl Aliases {
@@ -29,7 +29,7 @@ impl Aliases {
                 return Err(EditorError::Cancelled);
             }
             work::count(1);
-            // What cannot be read is named where links are looked at.
+            // A document that cannot be read is reported when its links are scanned.
             for alias in front_matter_of(world, path)
                 .as_deref()
                 .map(of)
@@ -43,7 +43,7 @@ impl Aliases {
     }
 }
 
-/// The aliases of the document `bytes`, as names are compared.
+/// Returns the aliases in the document `bytes`, normalized as names are for comparison.
 pub(super) fn of(bytes: &[u8]) -> Vec<String> {
     let mut keys: Vec<String> = aliases(&Source::new(bytes))
         .iter()
@@ -54,7 +54,7 @@ pub(super) fn of(bytes: &[u8]) -> Vec<String> {
     keys
 }
 
-/// The start of a document, with all of its front matter.
+/// Returns the start of a document, with all of its front matter.
 fn front_matter_of(world: &LinkSnapshot<'_>, path: &NotePath) -> Option<Vec<u8>> {
     let start = world
         .folder
@@ -70,7 +70,7 @@ fn front_matter_of(world: &LinkSnapshot<'_>, path: &NotePath) -> Option<Vec<u8>>
 }
 
 impl LinkSnapshot<'_> {
-    /// The document with the alias `name`.
+    /// Finds the document with the alias `name`.
     pub(super) fn by_alias(&self, side: Side, name: &str) -> Result<Target, LinkFailure> {
         let key = name_key(name);
         let drafts = self.drafts.iter().enumerate();

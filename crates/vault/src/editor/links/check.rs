@@ -1,4 +1,4 @@
-//! Checks the links of one document, or of all.
+//! Checks the links of one document, or of all documents.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ use crate::{
     editor::{CallHooks, EditorError, folder::DocumentFolder, is_markdown},
 };
 
-/// What a check of links found.
+/// The result of a link check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCheck {
-    /// How many documents were looked at.
+    /// Number of documents checked.
     pub documents: usize,
-    /// How many links they have. Links to the web are not counted.
+    /// Number of links in them. Links to the web are not counted.
     pub links: usize,
-    /// Links that lead nowhere, by path and line; the first thousand.
+    /// Broken links, by path and line; the first thousand.
     pub broken: Vec<BrokenLink>,
-    /// How many there are besides.
+    /// Number of broken links beyond those listed.
     pub more: usize,
 }
 
 const MOST_NAMED: usize = 1000;
 
-/// Links to headings of one document that is still to be read.
+/// Links to headings of a document that is still to be read.
 type PendingLinks = Vec<(LinkForm, String, BrokenLink)>;
 
 struct Check<'c, 'w> {
@@ -39,7 +39,7 @@ struct Check<'c, 'w> {
     waiting: BTreeMap<String, PendingLinks>,
 }
 
-/// Looks for links that lead nowhere, in the document at `path` or in all.
+/// Looks for broken links in the document at `path`, or in all documents.
 pub(crate) fn check(
     folder: &DocumentFolder,
     path: Option<&NotePath>,

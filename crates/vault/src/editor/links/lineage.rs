@@ -1,4 +1,4 @@
-//! Which heading after a transaction is which before it, those in quotes and lists included.
+//! Maps headings before a transaction to headings after it, including those in quotes and lists.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -7,16 +7,16 @@ use sectile_markdown::{Anchors, Document, Section};
 use super::world::{LinkDestination, LinkSnapshot, Side, Target};
 use crate::editor::draft::Draft;
 
-/// A heading of a drafted document: the index of the draft, and its own.
+/// A heading of a drafted document: the index of the draft, and that of the heading.
 type HeadingAt = (usize, usize);
 
 /// For each heading of one document, its index in another.
 type Pairs = Rc<[Option<usize>]>;
 
-/// For each draft and each heading before, where it is now.
+/// The present location of every heading that the drafts had before.
 pub(super) struct Lineage {
     of: Vec<Vec<Option<HeadingAt>>>,
-    /// The same, for pairs of drafts that were asked for.
+    /// The same, cached for pairs of drafts.
     between: RefCell<HashMap<(usize, usize), Pairs>>,
 }
 
@@ -72,7 +72,7 @@ impl Lineage {
         }
     }
 
-    /// Where what was at `place` is now, or `None` when it is gone.
+    /// Returns where the heading at `place` is now, or `None` if it is gone.
     pub(super) fn now(
         &self,
         world: &LinkSnapshot<'_>,
@@ -100,7 +100,7 @@ impl Lineage {
         }
     }
 
-    /// For each heading that the draft `from` had, its index in the draft `to`.
+    /// Returns, for each heading that the draft `from` had, its index in the draft `to`.
     pub(super) fn between(&self, from: usize, to: usize) -> Pairs {
         let mut known = self.between.borrow_mut();
         let pairs = known.entry((from, to)).or_insert_with(|| {
@@ -111,7 +111,7 @@ impl Lineage {
         Rc::clone(pairs)
     }
 
-    /// Whether a link that names the document of the draft `index`, or a heading in it, may lead elsewhere than it did.
+    /// Returns whether a link that names the document of the draft `index`, or a heading in it, may now lead elsewhere.
     pub(super) fn changed_names(&self, world: &LinkSnapshot<'_>, index: usize) -> bool {
         let draft = world.drafts[index].draft;
         let (Some(base), Some(bytes), None) = (&draft.base, &draft.bytes, &draft.moved_to) else {
@@ -131,7 +131,7 @@ impl Lineage {
         if world.drafts[index].aliases(Side::Before) != world.drafts[index].aliases(Side::After) {
             return true;
         }
-        // Links may lead to HTML and to blocks. Most texts have none, and need no second look.
+        // Links may lead to HTML and to blocks. Most documents have neither and need no second look.
         let may_have_others = may_have_attribute(base.bytes(), &["id", "name"])
             || memchr::memchr(b'^', base.bytes()).is_some();
         if same_headings && !may_have_others {
@@ -148,7 +148,7 @@ impl Lineage {
             || !(0..was.len()).all(|heading| self.keeps_name(index, heading, was, is))
     }
 
-    /// Whether a heading has the names it had, and stands below the same one.
+    /// Returns whether a heading has the same names as before and is below the same heading.
     fn keeps_name(&self, index: usize, heading: usize, was: &Anchors, is: &Anchors) -> bool {
         let now = |heading: usize| match self.of.get(index)?.get(heading)? {
             Some((document, now)) if *document == index => Some(*now),
@@ -162,7 +162,7 @@ impl Lineage {
     }
 }
 
-/// Whether HTML in a text may have an attribute with one of these names.
+/// Returns whether HTML in `bytes` may have an attribute with one of these names.
 pub(super) fn may_have_attribute(bytes: &[u8], names: &[&str]) -> bool {
     memchr::memchr_iter(b'=', bytes)
         .map(|at| bytes[..at].trim_ascii_end())
@@ -191,8 +191,8 @@ impl<'d> Headings<'d> {
         headings
     }
 
-    /// Pairs headings nested in one text with those nested in what became of it: what is the same from the start on and
-    /// up to the end, then what is the only one of its kind on both sides.
+    /// Pairs headings nested in one text with those nested in its successor: first the equal ones from the start and
+    /// from the end, then those that are unique on both sides.
     fn pair_nested(
         &self,
         was: &[usize],

@@ -1,5 +1,4 @@
-//! Looks at links one by one: where each led before a transaction, where it leads now, and what makes it lead there
-//! again.
+//! Scans links one by one: where each led before a transaction, where it leads now, and which change restores it.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -24,30 +23,30 @@ use crate::{
     work,
 };
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Default)]
 pub(crate) struct ScanResult {
-    /// By the path that the document has now.
+    /// Fixes by the path that the document has now.
     pub(crate) fixes: BTreeMap<String, DocumentFixes>,
     pub(crate) broken: BrokenLinks,
 }
 
-/// What one document needs.
+/// The fixes that one document needs.
 pub(crate) struct DocumentFixes {
     pub(crate) path: NotePath,
-    /// Of the bytes that were looked at.
+    /// Digest of the bytes that were scanned.
     pub(crate) digest: Digest,
     pub(crate) fixes: Vec<LinkFix>,
 }
 
-/// New spellings in one link.
+/// New spellings for the parts of one link.
 pub(crate) struct LinkFix {
     pub(crate) at: usize,
     pub(crate) changes: Vec<Change>,
-    /// What to report when they cannot be made.
+    /// The report if they cannot be applied.
     pub(crate) otherwise: BrokenLink,
     expected: LinkDestination,
-    /// Which of the document's links it is.
+    /// Index of the link in the document.
     number: usize,
     pub(crate) in_front_matter: bool,
 }
@@ -56,48 +55,48 @@ pub(super) struct Scan<'s, 't> {
     pub(super) world: &'s LinkSnapshot<'t>,
     pub(super) lineage: &'s Lineage,
     pub(super) permits: &'s Permits,
-    /// The sections before, by id: the draft, and the position.
+    /// The sections before the transaction, by id: the draft, and the position.
     sections: HashMap<&'s str, (usize, usize)>,
     new_blocks: OnceCell<HashMap<String, Option<usize>>>,
 }
 
-/// A document whose links are looked at.
+/// A document whose links are scanned.
 struct Page<'a> {
     bytes: &'a [u8],
-    /// Where it will be.
+    /// The path after the transaction.
     path: &'a str,
     own: Target,
     draft: Option<&'a Draft>,
-    /// Where the changes of a draft stand.
+    /// The spans that a draft changes.
     changed: Vec<Span>,
     tops: Vec<(Span, Extent)>,
-    /// What [`Scan::moved_text`] said of a position, and of its heading.
+    /// Results of [`Scan::moved_text`], by position and whether it is in the heading.
     moved: RefCell<HashMap<(usize, bool), MovedText>>,
 }
 
-/// The draft that a text was in, and whether it was the same there; `None` for a text that is new.
+/// The draft that a text was in, and whether it was the same there; `None` for new text.
 type MovedText = Option<(usize, bool)>;
 
-/// Where a link comes from.
+/// The origin of a link.
 struct LinkOrigin {
-    /// The document that it stood in, or that the text it replaces did: its path then, and itself.
+    /// The document that the link, or the text that it replaces, was in: its old path, and its target.
     document: Option<(String, Target)>,
-    /// Whether somebody just wrote it.
+    /// Whether the link was just written.
     is_new: bool,
-    /// Whether it came with a section from another document.
+    /// Whether the link came with a section from another document.
     came_along: bool,
 }
 
-/// What is to be said of a link.
+/// The outcome for one link.
 enum Verdict {
     Fine,
     Broken(&'static str),
     Fix(Vec<Change>, LinkDestination, &'static str),
 }
 
-/// Documents are counted aloud in steps of this many.
+/// Number of documents between two progress reports.
 const PROGRESS_STEP: usize = 64;
-/// Whether the caller has given up is asked once for this many links.
+/// Number of links between two checks whether the caller has given up.
 pub(super) const LINKS_PER_LOOK: usize = 64;
 
 impl<'s, 't> Scan<'s, 't> {
@@ -122,7 +121,7 @@ impl<'s, 't> Scan<'s, 't> {
         }
     }
 
-    /// Looks at all links, in all documents, that may name one of the drafts in `concerned`.
+    /// Scans all links, in all documents, that may name one of the drafts in `concerned`.
     pub(super) fn everywhere(
         &self,
         concerned: &[usize],
@@ -165,7 +164,8 @@ impl<'s, 't> Scan<'s, 't> {
                         self.page(&page, from, true, watch, &mut found)?;
                     }
                 }
-                // What cannot be read cannot be repaired either. That is not a reason to refuse the rest, but it is said.
+                // A document that cannot be read cannot be repaired either. That is not a reason to refuse the rest,
+                // but it is reported.
                 Err(error) => unread.extend(BrokenLink::unread(path, &error)),
             }
         }
@@ -175,7 +175,7 @@ impl<'s, 't> Scan<'s, 't> {
         Ok(found)
     }
 
-    /// Looks at links that somebody just wrote.
+    /// Scans the links that were just written.
     pub(super) fn new_links(&self, watch: CallHooks<'_>) -> Result<ScanResult, EditorError> {
         let mut found = ScanResult::default();
         for (index, drafted) in self.world.drafts.iter().enumerate() {
@@ -250,7 +250,7 @@ impl<'s, 't> Scan<'s, 't> {
         Ok(())
     }
 
-    /// Reads the document as it would be, and keeps the fixes that make their links lead where they should.
+    /// Parses the document as it would be, and keeps the fixes that make their links lead to the right target.
     fn proven(
         &self,
         page: &Page<'_>,
@@ -341,7 +341,7 @@ impl<'s, 't> Scan<'s, 't> {
         }
     }
 
-    /// Where the block that `link` named is now, if a section took it from its document into one other.
+    /// Returns where the block that `link` named is now, if a section took it from its document into exactly one other.
     fn moved_block(&self, before: &LinkDestination, link: &Link) -> Option<LinkDestination> {
         let key = block_key(link.fragment_text())?;
         let Target::Drafted(index) = before.document else {
@@ -362,7 +362,8 @@ impl<'s, 't> Scan<'s, 't> {
         })
     }
 
-    /// The blocks that documents have now and did not have before, with the one draft that has each; `None` for several.
+    /// Returns the blocks that documents have now and did not have before, each with the one draft that has it; `None`
+    /// for several.
     fn new_blocks(&self) -> &HashMap<String, Option<usize>> {
         self.new_blocks.get_or_init(|| {
             let mut found: HashMap<String, Option<usize>> = HashMap::new();
@@ -381,7 +382,7 @@ impl<'s, 't> Scan<'s, 't> {
         })
     }
 
-    /// The changes that make `link` lead to `expected`, where they are wanted and there are any.
+    /// Returns the changes that make `link` lead to `expected`, if they are permitted and there are any.
     fn respelled(
         &self,
         page: &Page<'_>,
@@ -434,7 +435,7 @@ impl<'s, 't> Scan<'s, 't> {
         (!changes.is_empty()).then_some(changes)
     }
 
-    /// Whether a link on `page` may be made to follow the document that it named.
+    /// Returns whether a link on `page` may be made to follow the document that it named.
     fn may_follow_path(&self, page: &Page<'_>, expected: &LinkDestination) -> bool {
         let stays = |document: &Target| match document {
             Target::Drafted(index) => {
@@ -446,7 +447,7 @@ impl<'s, 't> Scan<'s, 't> {
         self.permits.paths && !stays(&page.own) && !stays(&expected.document)
     }
 
-    /// Whether links to a heading of the draft `index` may be made to follow it.
+    /// Returns whether links to a heading of the draft `index` may be made to follow it.
     fn may_follow_heading(&self, index: usize, heading: Option<usize>) -> bool {
         let draft = self.world.drafts[index].draft;
         let Some(base) = &draft.base else {
@@ -460,7 +461,7 @@ impl<'s, 't> Scan<'s, 't> {
             && id.is_none_or(|id| !self.permits.fixed_headings.contains(id))
     }
 
-    /// Where the link at `span` comes from.
+    /// Finds the origin of the link at `span`.
     fn origin(&self, page: &Page<'_>, span: Span) -> LinkOrigin {
         let stood_in = |target: &Target| match target {
             Target::Other(path) => Some((path.clone(), target.clone())),
@@ -478,7 +479,7 @@ impl<'s, 't> Scan<'s, 't> {
         let Some(draft) = page.draft.filter(|_| own.is_new) else {
             return own;
         };
-        // A section that was moved is all new where it stands, but its text is not.
+        // A moved section is all new where it is now, but its text is not.
         let Some((from, same)) = self.moved_text(page, draft, span) else {
             return own;
         };
@@ -490,7 +491,7 @@ impl<'s, 't> Scan<'s, 't> {
         }
     }
 
-    /// The draft that the section around `span` was in, and whether its text there was the same.
+    /// Returns the draft that the section around `span` was in, and whether its text there was the same.
     fn moved_text(&self, page: &Page<'_>, draft: &Draft, span: Span) -> MovedText {
         let after = page
             .tops
@@ -527,7 +528,7 @@ impl<'s, 't> Scan<'s, 't> {
         };
         let text = |bytes: &[u8], span: Span| {
             work::count(span.len());
-            // Line ends and the marks of a heading are the new document's.
+            // Line endings and heading markers are those of the new document.
             let mut text = lines(content_span(bytes, span).slice(bytes));
             text.retain(|byte| !in_heading || *byte != b'#');
             text.trim_ascii().to_vec()
@@ -564,7 +565,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether there is a link in or around a change. `document` has the sections of this page.
+    /// Returns whether there is a link in or around a change. `document` has the sections of this page.
     fn has_changed_links(&self, document: &Document) -> bool {
         let (Some(first), Some(last)) = (self.changed.first(), self.changed.last()) else {
             return false;
@@ -579,7 +580,7 @@ impl<'a> Page<'a> {
             .any(|link| self.is_changed(link.span))
     }
 
-    /// Whether a change of the draft is in `span`, or touches a part of it.
+    /// Returns whether a change of the draft is in `span` or overlaps it.
     fn is_changed(&self, span: Span) -> bool {
         let from = self
             .changed
@@ -590,13 +591,13 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Whether `place` is where a link that is expected at `expected` should lead.
+/// Returns whether `place` is where a link to `expected` should lead.
 fn is_there(place: &LinkDestination, expected: &LinkDestination) -> bool {
     place.document == expected.document
         && (expected.heading.is_none() || place.heading == expected.heading)
 }
 
-/// The fixes without those of front matter, when these would make something else of it. They are reported instead.
+/// Drops the fixes in front matter if they would change its meaning. They are reported instead.
 fn keep_front_matter(page: &Page<'_>, fixes: Vec<LinkFix>, found: &mut ScanResult) -> Vec<LinkFix> {
     let (above, mut kept): (Vec<LinkFix>, Vec<LinkFix>) =
         fixes.into_iter().partition(|fix| fix.in_front_matter);
@@ -614,7 +615,7 @@ fn keep_front_matter(page: &Page<'_>, fixes: Vec<LinkFix>, found: &mut ScanResul
     kept
 }
 
-/// Whether a text is worth being parsed for its links.
+/// Returns whether `bytes` may contain a link, so that parsing pays off.
 pub(super) fn may_have_links(bytes: &[u8]) -> bool {
     let in_brackets = bytes
         .windows(2)
@@ -622,7 +623,8 @@ pub(super) fn may_have_links(bytes: &[u8]) -> bool {
     in_brackets || may_have_attribute(bytes, &["href", "src"])
 }
 
-/// Whether links in a text may name what has one of `needles` in its name: it is there, or there are escapes.
+/// Returns whether a link in `bytes` may name something with one of `needles` in its name: a needle is there, or there
+/// are escapes.
 fn may_name(bytes: &[u8], needles: &[String]) -> bool {
     bytes.iter().any(|byte| matches!(byte, b'%' | b'&' | b'\\'))
         || needles.iter().any(|needle| {
@@ -635,7 +637,7 @@ fn may_name(bytes: &[u8], needles: &[String]) -> bool {
         })
 }
 
-/// The ids of the sections in which offsets lie.
+/// Returns the ids of the sections that contain the offsets.
 pub(crate) fn sections_at(draft: &Draft, offsets: &BTreeSet<usize>) -> BTreeSet<String> {
     let starts: Vec<usize> = draft
         .document

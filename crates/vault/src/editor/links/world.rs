@@ -1,4 +1,4 @@
-//! The documents before and after a transaction, as links see them: which there are, by path and by name, and their
+//! The documents before and after a transaction, as links see them: which ones exist, by path and by name, and their
 //! headings.
 
 use std::{
@@ -24,7 +24,7 @@ use crate::{
     work,
 };
 
-/// Which of the two.
+/// A point in time: before or after the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -34,40 +34,40 @@ pub(super) enum Side {
 /// A document that a link names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// One that the transaction has a draft of, by its index.
+    /// A document that the transaction has a draft of, by its index.
     Drafted(usize),
     /// Any other file or folder, by its path without links.
     Other(String),
 }
 
-/// Where a link leads.
+/// The destination of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LinkDestination {
     pub(super) document: Target,
-    /// The heading, by its index; `None` for the document as a whole, or for a place in it that is no heading.
+    /// The heading, by its index; `None` for the document as a whole, or for a location in it that is not a heading.
     pub(super) heading: Option<usize>,
 }
 
-/// Why a link leads nowhere.
+/// The reason a link leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkFailure {
-    /// For this reason.
+    /// The link is broken, for this reason.
     Because(&'static str),
-    /// It leads to what is not looked at.
+    /// The link leads to something that is not examined.
     Unseen,
 }
 
-/// What to know of headings in documents without a draft.
+/// The source of headings in documents without a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadingSource {
-    /// They are as they were, so that a link into them needs no look.
+    /// Headings are unchanged, so a link to them need not be looked up.
     Trusted,
     Read,
 }
 
-/// Looking for more than so many names takes longer than reading the links.
+/// Number of names beyond which searching for them takes longer than parsing the links.
 const MOST_NEEDLES: usize = 8;
-/// No system has longer ones.
+/// A bound in bytes that no system's paths exceed.
 const LONGEST_PATH: usize = 1 << 12;
 
 /// A draft with the headings of its document.
@@ -76,7 +76,7 @@ pub(super) struct DraftAnchors<'t> {
     before: OnceCell<Anchors>,
     after: OnceCell<Anchors>,
     tops_before: OnceCell<Vec<usize>>,
-    /// Before and after.
+    /// Aliases before and after.
     aliases: [OnceCell<Vec<String>>; 2],
 }
 
@@ -90,19 +90,19 @@ pub(super) struct LinkSnapshot<'t> {
     named: [HashMap<String, Vec<usize>>; 2],
     names: OnceCell<Result<FileNames, EditorError>>,
     aliases: OnceCell<Result<Aliases, EditorError>>,
-    /// What is on disk, as far as it was asked for.
+    /// The entries on disk that were looked up so far.
     things: RefCell<HashMap<String, Option<PathEntry>>>,
-    /// What links of the folder that is looked at name, on both sides: a link that stands there a thousand times is
-    /// followed once.
+    /// The targets of links in the folder being scanned, on both sides: a link that occurs a thousand times is followed
+    /// once.
     followed: [RefCell<FolderTargets>; 2],
     anchors: RefCell<HashMap<String, Option<Rc<Anchors>>>>,
 }
 
-/// The documents that links of one folder name, by how they name them.
+/// The documents that links of one folder name, by their spelling.
 #[derive(Default)]
 struct FolderTargets {
     folder: String,
-    /// By path, and whether it stands in a wiki link.
+    /// Keyed by path and whether it is in a wiki link.
     targets: HashMap<(bool, String), Result<Target, LinkFailure>>,
 }
 
@@ -110,11 +110,11 @@ struct FolderTargets {
 struct FileNames {
     files: Files,
     paths: HashSet<String>,
-    /// Folders that were read, by [`name_key`]: a disk that takes two cases for the same must be asked itself.
+    /// Folders that were read, by [`name_key`]: whether two cases are the same is for the disk itself to say.
     folders: HashSet<String>,
-    /// What else is there, in the same way.
+    /// Everything else that exists, keyed in the same way.
     keys: HashSet<String>,
-    /// By name, with and without the extension of a document.
+    /// Files by name, with and without the extension of a document.
     by_name: HashMap<String, Vec<String>>,
 }
 
@@ -157,7 +157,7 @@ impl<'t> LinkSnapshot<'t> {
         }
     }
 
-    /// The draft of the document that was at `path`.
+    /// The draft of the document that was at `path` before.
     pub(super) fn draft_from(&self, path: &str) -> Option<usize> {
         self.before.get(path).copied()
     }
@@ -170,7 +170,8 @@ impl<'t> LinkSnapshot<'t> {
         }
     }
 
-    /// What a text must hold if a link in it names one of the drafts in `concerned`; `None` when that cannot be said.
+    /// Returns strings of which a text must contain one if a link in it names one of the drafts in `concerned`; `None`
+    /// if that cannot be said.
     pub(super) fn needles(&self, concerned: &[usize]) -> Option<Vec<String>> {
         let links = match self.names() {
             Ok(names) => names.files.links.iter().map(String::as_str),
@@ -182,7 +183,7 @@ impl<'t> LinkSnapshot<'t> {
             let aliases = |side| self.drafts[*index].aliases(side).iter().map(String::as_str);
             aliases(Side::Before).chain(aliases(Side::After))
         });
-        // Whatever stands behind a link may be named by it.
+        // Anything behind a link may be named by it.
         let mut needles: Vec<String> = paths.chain(links).map(needle).collect();
         needles.extend(aliases.map(word));
         needles.sort();
@@ -191,7 +192,7 @@ impl<'t> LinkSnapshot<'t> {
         tells.then_some(needles)
     }
 
-    /// Folders that could not be read, whose documents nobody looked at.
+    /// Folders that could not be read, whose documents were not scanned.
     pub(super) fn unread_folders(&self) -> Vec<BrokenLink> {
         let passed_over = match self.names() {
             Ok(names) => names.files.passed_over.as_slice(),
@@ -207,7 +208,7 @@ impl<'t> LinkSnapshot<'t> {
         unread
     }
 
-    /// Links of the file system to documents that the transaction takes from their paths.
+    /// File system links to documents that the transaction moves away from their paths.
     pub(super) fn links_left(&self) -> Vec<BrokenLink> {
         let links = match self.names() {
             Ok(names) => names.files.links.as_slice(),
@@ -222,7 +223,7 @@ impl<'t> LinkSnapshot<'t> {
         }
         let mut left = Vec::new();
         for link in links {
-            // The scan asks again, and ends the call.
+            // The scan checks again, and ends the call.
             if (self.stop)() {
                 break;
             }
@@ -242,7 +243,7 @@ impl<'t> LinkSnapshot<'t> {
         left
     }
 
-    /// What went wrong while names were looked up, if anything did.
+    /// The error that occurred while names were looked up, if any.
     pub(super) fn trouble(&self) -> Option<EditorError> {
         let names = self.names.get().and_then(|names| names.as_ref().err());
         let aliases = || self.aliases.get()?.as_ref().err();
@@ -260,7 +261,7 @@ impl<'t> LinkSnapshot<'t> {
             .as_ref()
     }
 
-    /// What is at `path` on disk.
+    /// Looks up `path` on disk.
     fn thing(&self, path: &str) -> Option<PathEntry> {
         if path.len() > LONGEST_PATH {
             return None;
@@ -285,7 +286,7 @@ impl<'t> LinkSnapshot<'t> {
         thing
     }
 
-    /// Whether the walk found `path`, and the transaction does not concern it.
+    /// Returns whether the walk found `path`, and the transaction does not affect it.
     fn is_listed(&self, path: &str) -> bool {
         let names = self.names.get().and_then(|names| names.as_ref().ok());
         names.is_some_and(|names| names.paths.contains(path)) && !self.before.contains_key(path)
@@ -306,7 +307,7 @@ impl<'t> LinkSnapshot<'t> {
         };
         match (self.before.get(real.as_str()), side) {
             (Some(index), Side::Before) => Some(Target::Drafted(*index)),
-            // Behind a link is what stayed at its path.
+            // Behind a link is whatever stayed at its path.
             (Some(index), Side::After) => {
                 let draft = self.drafts[*index].draft;
                 let stayed = draft.bytes.is_some() && draft.moved_to.is_none();
@@ -338,14 +339,14 @@ impl<'t> LinkSnapshot<'t> {
         found
     }
 
-    /// Whether no other document has the name of the one at `path`.
+    /// Returns whether no other document has the name of the one at `path`.
     pub(super) fn is_unique_name(&self, path: &str) -> bool {
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
         let stem = name.strip_suffix(".md").unwrap_or(name);
         self.by_name(Side::After, stem).len() == 1
     }
 
-    /// The document that `link` names, in the document at `from`, which is `own`.
+    /// Finds the document that `link` names, in the document at `from`, which is `own`.
     pub(super) fn document(
         &self,
         side: Side,
@@ -399,7 +400,7 @@ impl<'t> LinkSnapshot<'t> {
                 let file = self.file(side, &path);
                 file.ok_or(LinkFailure::Because(reason::NO_DOCUMENT))
             }
-            // Whoever sees one document does not hear what else there is.
+            // A caller that sees one document must not learn what else exists.
             _ if only.is_some() => Err(LinkFailure::Unseen),
             PathResolution::Missing if link.form.is_wiki() => self.by_alias(side, &link.path.text),
             PathResolution::Missing => self.folder_of(from, link),
@@ -408,7 +409,7 @@ impl<'t> LinkSnapshot<'t> {
         }
     }
 
-    /// The folder that `link`, which names no file, may name.
+    /// Finds the folder that `link`, which does not name a file, may name.
     fn folder_of(&self, from: &str, link: &Link) -> Result<Target, LinkFailure> {
         let missing = Err(LinkFailure::Because(reason::NO_DOCUMENT));
         let path = link.path.text.trim_end_matches('/');
@@ -424,7 +425,7 @@ impl<'t> LinkSnapshot<'t> {
         }
     }
 
-    /// Where `link` leads in `document`, which it names.
+    /// Finds the destination of `link` in `document`, which it names.
     pub(super) fn place(
         &self,
         side: Side,
@@ -475,7 +476,7 @@ impl<'t> LinkSnapshot<'t> {
         Some(cell.get_or_init(|| Anchors::new(&Source::new(bytes))))
     }
 
-    /// The headings of a document without a draft; `None` for what is no document, or cannot be read.
+    /// The headings of a document without a draft; `None` for something that is not a document, or cannot be read.
     fn other_anchors(&self, path: &str) -> Option<Rc<Anchors>> {
         if let Some(known) = self.anchors.borrow().get(path) {
             return known.clone();
@@ -498,13 +499,13 @@ impl<'t> LinkSnapshot<'t> {
     }
 }
 
-/// Whether a walk passed over a folder that is there and cannot be read.
+/// Returns whether a walk passed over a folder that exists but cannot be read.
 fn is_unreadable(why: ExclusionReason) -> bool {
     matches!(why, ExclusionReason::Unreadable(kind) if kind != std::io::ErrorKind::NotFound)
 }
 
 impl Side {
-    /// The path of a draft's document on this side, if it is there.
+    /// The path of a draft's document on this side, if it exists there.
     fn path(self, draft: &Draft) -> Option<&NotePath> {
         match self {
             Self::Before => draft.base.as_ref().map(|_| &draft.path),
@@ -524,7 +525,7 @@ impl<'t> DraftAnchors<'t> {
         }
     }
 
-    /// The aliases that the document gives itself, as names are compared.
+    /// The aliases of the document, normalized as names are for comparison.
     pub(super) fn aliases(&self, side: Side) -> &[String] {
         self.aliases[side as usize].get_or_init(|| {
             let bytes = match side {
@@ -535,7 +536,7 @@ impl<'t> DraftAnchors<'t> {
         })
     }
 
-    /// The indices of the top-level headings before, in order of their positions.
+    /// The indices of the top-level headings before, ordered by position.
     pub(super) fn tops_before(&self) -> &[usize] {
         self.tops_before.get_or_init(|| {
             let base = self.draft.base.iter();
@@ -570,7 +571,7 @@ impl FileNames {
         }
     }
 
-    /// Whether the walk saw that nothing is at `path`. There may be nothing without it having seen so.
+    /// Returns whether the walk saw that nothing is at `path`. `false` does not mean that something is.
     fn is_absent(&self, path: &str) -> bool {
         let key = name_key(path);
         let ends = key.match_indices('/').map(|(at, _)| at);
@@ -584,21 +585,21 @@ impl FileNames {
     }
 }
 
-/// The part of a file's name that every link to it has, unless it is written with escapes.
+/// Returns the part of a file's name that every link to it contains, unless it is written with escapes.
 fn needle(path: &str) -> String {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     let key = name_key(name);
     word(key.strip_suffix(".md").unwrap_or(&key))
 }
 
-/// The longest word of a name that cannot be written in two ways.
+/// Returns the longest word of a name that can be written in only one way.
 fn word(name: &str) -> String {
     let key = name_key(name);
     let words = key.split(|c: char| !c.is_ascii_alphanumeric());
     words.max_by_key(|word| word.len()).unwrap_or("").to_owned()
 }
 
-/// The names by which wiki links call a file.
+/// Returns the names by which wiki links refer to a file.
 fn keys(path: &NotePath) -> Vec<String> {
     let name = name_key(path.file_name());
     let stem = name.strip_suffix(".md").map(str::to_owned);

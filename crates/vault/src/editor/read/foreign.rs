@@ -1,4 +1,4 @@
-//! What other programs did to documents that have a history: noticed by hash, and entered there.
+//! Changes by other programs to documents that have a history: detected by hash, and entered there.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -19,14 +19,14 @@ use crate::{
     ledger::DocumentState,
 };
 
-/// This many entries of other programs are searched for a section that is back.
+/// Number of foreign entries that are searched for a section that is back.
 const MOST_ENTRIES_BACK: usize = 8;
 
-/// A journal with fewer bytes of changes since a snapshot does not need another.
+/// Bytes of changes since the last snapshot below which no new snapshot is needed.
 const SNAPSHOT_AFTER: usize = 64 << 10;
 
 impl DocumentReader {
-    /// What the sections of a document are known by.
+    /// Returns the fingerprints of a document's sections.
     pub(super) fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
         match self.text_of(known) {
             Some(text) => align::fingerprints(&text, &Source::new(&text).parse()),
@@ -34,8 +34,8 @@ impl DocumentReader {
         }
     }
 
-    /// Sections that other programs took out of a document since we last changed it, in case they put them back: the
-    /// latest first. A program that empties a file and writes it again does just that.
+    /// Returns sections that other programs removed from a document since our last change, latest first, in case they
+    /// are put back. A program that empties a file and writes it again does just that.
     fn ghosts(&self, known: &DocumentState, text: Option<Vec<u8>>) -> Vec<(Fingerprint, String)> {
         let mut ghosts: Vec<(Fingerprint, String)> = Vec::new();
         let mut met: HashSet<String> = known.ids.iter().cloned().collect();
@@ -69,8 +69,8 @@ impl DocumentReader {
         ghosts
     }
 
-    /// Enters what another program did to a document. One that the journal does not have yet, which has the number 0, is
-    /// taken into it first.
+    /// Enters the change that another program made to a document. A document that is not in the journal yet, which has
+    /// the number 0, is adopted first.
     pub(super) fn enter_foreign_edit(
         &self,
         known: &DocumentState,
@@ -105,7 +105,7 @@ impl DocumentReader {
                 _ => now.is_some_and(|now| (&now.path, &now.hash) == (&known.path, &known.hash)),
             };
             if !same {
-                // It was found at another path, too, and that was quicker.
+                // The document was also found at another path, and that call was faster.
                 return Err(EditorError::KeepsChanging);
             }
             let ids = state.completed_ids(ids.into_iter().zip(new.headings()))?;
@@ -132,7 +132,7 @@ impl DocumentReader {
                 ..Step::default()
             };
             match &old_text {
-                // The next process has to find the text, or it could not tell the sections apart.
+                // The next process must find the text to tell the sections apart.
                 Some(old) => step.snapshot = needs_snapshot(known, old).then(|| Bytes(old.clone())),
                 None => {
                     step.prints = Prints::of(new.prints);
@@ -156,14 +156,15 @@ impl DocumentReader {
     }
 }
 
-/// Whether the next step of a document has to carry its text: the journal has none yet, or much was changed since.
+/// Returns whether the next step of a document must carry its text: the journal has none yet, or much has changed
+/// since.
 pub(crate) fn needs_snapshot(known: &DocumentState, text: &[u8]) -> bool {
     known
         .weight_since_snapshot
         .is_none_or(|weight| weight > text.len().max(SNAPSHOT_AFTER))
 }
 
-/// What takes a document into the journal. Its text comes with the entry that follows.
+/// Returns the record that adopts a document into the journal. Its text comes with the entry that follows.
 pub(crate) fn adopted(document: u64, known: &DocumentState) -> Adoption {
     let sections = known.ids.iter().map(|id| Mark {
         id: id.clone(),
@@ -178,7 +179,7 @@ pub(crate) fn adopted(document: u64, known: &DocumentState) -> Adoption {
     }
 }
 
-/// Gives sections that another program took out and put back their ids again.
+/// Gives sections that another program removed and put back their old ids.
 fn revive(ghosts: Vec<(Fingerprint, String)>, prints: &[Fingerprint], ids: &mut [Option<String>]) {
     type Key<'a> = (u64, u64, u64, &'a [u64]);
     fn key(print: &Fingerprint) -> Key<'_> {
@@ -197,7 +198,7 @@ fn revive(ghosts: Vec<(Fingerprint, String)>, prints: &[Fingerprint], ids: &mut 
     }
 }
 
-/// The sections that a foreign edit is about: changed, new or gone.
+/// Returns the sections that a foreign edit changed, added or removed.
 fn touched(
     (old_ids, old): (&[String], &[Fingerprint]),
     (ids, new): (&[String], &[Fingerprint]),

@@ -1,24 +1,25 @@
-//! Texts that are longer than one answer: cut into pages, and kept from being replaced by one of them.
+//! Texts that are longer than one answer: split into pages, and protected from being replaced by one of them.
 //!
-//! A caller who was shown only part of a section and writes it back would drop the rest. So the hash of content that does not fit
-//! into one answer is shown with a mark, and a marked hash guards every change but one that replaces the whole text.
+//! A caller that was shown only part of a section and writes it back would drop the rest. So the hash of content that
+//! does not fit into one answer is shown with a mark, and a marked hash is accepted for every change except one that
+//! replaces the whole text.
 
 use sectile_markdown::Digest;
 
 use super::section::SectionInfo;
 use crate::editor::EditorError;
 
-/// What stands before a hash whose text was not shown as a whole.
+/// Prefix of a hash whose text was not shown as a whole.
 const MARK: &str = "part-";
 
-/// Hashes are shown with this many digits.
+/// Number of digits of a hash that callers are shown.
 const SHOWN_DIGITS: usize = 16;
-/// A caller may give as few.
+/// Fewest digits that a caller may give.
 const LEAST_DIGITS: usize = 12;
-/// A whole digest.
+/// Number of digits of a whole digest.
 const MOST_DIGITS: usize = 64;
 
-/// A digest as callers see it.
+/// Returns a digest as callers see it.
 #[must_use]
 pub fn short_hash(digest: &Digest) -> String {
     let mut digits = digest.to_string();
@@ -26,13 +27,13 @@ pub fn short_hash(digest: &Digest) -> String {
     digits
 }
 
-/// The hash of content that the caller is shown only in part, or not at all.
+/// Returns the hash of content that the caller is shown only in part, or not at all.
 #[must_use]
 pub fn part_hash(hash: &str) -> String {
     format!("{MARK}{hash}")
 }
 
-/// Whether a text can be a hash at all, in full or shortened, with a mark or without.
+/// Returns whether `text` has the form of a hash, in full or shortened, with or without a mark.
 #[must_use]
 pub fn is_hash(text: &str) -> bool {
     let digits = digits(text);
@@ -40,7 +41,7 @@ pub fn is_hash(text: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether `expected`, in full or shortened, is `digest`.
+/// Returns whether `expected`, in full or shortened, is `digest`.
 pub(crate) fn hash_matches(expected: &str, digest: &Digest) -> bool {
     let expected = digits(expected).to_ascii_lowercase();
     expected.len() >= LEAST_DIGITS && digest.to_string().starts_with(&expected)
@@ -52,8 +53,8 @@ fn digits(hash: &str) -> &str {
 }
 
 impl SectionInfo {
-    /// `hash` and `subtree_hash` as they are shown beside less than their texts: with a mark where a text is longer than one
-    /// answer of `limit` bytes.
+    /// Returns `hash` and `subtree_hash` as they are shown next to less than their texts: with a mark if a text is
+    /// longer than one answer of `limit` bytes.
     #[must_use]
     pub fn shown_hashes(&self, limit: usize) -> (String, String) {
         let shown = |hash: &str, bytes| match bytes > limit {
@@ -67,8 +68,8 @@ impl SectionInfo {
     }
 }
 
-/// The page of `text` that starts at `offset`: at most `limit` bytes, cut at a line end where there is one, and where
-/// the next page starts.
+/// Returns the page of `text` that starts at `offset`, of at most `limit` bytes and cut at a line end if there is one,
+/// and the offset of the next page.
 #[must_use]
 pub fn page(text: &str, offset: usize, limit: usize) -> (&str, Option<usize>) {
     let Some(rest) = text.get(offset..) else {
@@ -84,7 +85,7 @@ pub fn page(text: &str, offset: usize, limit: usize) -> (&str, Option<usize>) {
     if let Some(line_end) = rest[..end].rfind('\n') {
         end = line_end + 1;
     }
-    // A limit smaller than one character must not stand still.
+    // Even with a limit smaller than one character, paging must advance.
     let end = if end == 0 {
         rest.chars().next().map_or(0, char::len_utf8)
     } else {
@@ -93,8 +94,8 @@ pub fn page(text: &str, offset: usize, limit: usize) -> (&str, Option<usize>) {
     (&rest[..end], Some(offset + end))
 }
 
-/// Refuses to replace `present`, a text that is longer than one answer of `limit` bytes, by `ours` unless the caller says by
-/// `expected` that all of it was read, and `ours` is not just one of its pages.
+/// Refuses to replace `present`, a text longer than one answer of `limit` bytes, by `ours` unless `expected` shows that
+/// the caller has read all of it, and `ours` is not just one of its pages.
 pub(crate) fn check_whole(
     present: &str,
     ours: &str,
@@ -103,10 +104,10 @@ pub(crate) fn check_whole(
 ) -> Result<(), EditorError> {
     let message = match expected {
         Some(expected) if expected.trim().starts_with(MARK) => {
-            "expected_hash comes with only a part of the text, which would replace all of it. Nothing was written."
+            "expected_hash belongs to only part of the text, which would replace all of it. Nothing was written."
         }
         None if present.len() > limit => {
-            "The text is longer than one answer, and there is no expected_hash to say that all of it was read. Nothing was \
+            "The text is longer than one answer, and no expected_hash shows that all of it was read. Nothing was \
              written."
         }
         _ if is_page(present, ours, limit) => {
@@ -117,7 +118,7 @@ pub(crate) fn check_whole(
     Err(EditorError::PartOfText(message))
 }
 
-/// Whether `ours` is one of several pages of `text`. White space at its ends does not count.
+/// Returns whether `ours` is one of several pages of `text`. White space at its ends does not count.
 fn is_page(text: &str, ours: &str, limit: usize) -> bool {
     if text.len() <= limit || ours.len() > limit {
         return false;

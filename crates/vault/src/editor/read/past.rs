@@ -1,4 +1,4 @@
-//! Texts of documents that were seen before: at hand, on disk, or made again from the journal.
+//! Earlier texts of documents: cached, on disk, or rebuilt from the journal.
 
 use parking_lot::MutexGuard;
 use sectile_markdown::Digest;
@@ -7,8 +7,8 @@ use super::DocumentReader;
 use crate::{NotePath, editor::EditorError, journal::Step, ledger::DocumentState};
 
 impl DocumentReader {
-    /// The text of a document as the journal knows it, which may no longer be what is on disk. `None` when it is not
-    /// kept.
+    /// Returns the text of a document as the journal knows it, which may no longer be what is on disk. `None` if it is
+    /// not stored.
     pub(crate) fn text_of(&self, known: &DocumentState) -> Option<Vec<u8>> {
         let wanted = known.hash.as_deref()?;
         if let Some(view) = known
@@ -35,13 +35,13 @@ impl DocumentReader {
             };
             *chain.iter().rev().find(starts_known)?
         };
-        // Going on from a later text takes fewer looks into the journal.
+        // Starting from a later text takes fewer reads of the journal.
         let (start, mut text) = match remembered {
             Some((entry, text)) if entry >= start => (entry + 1, Some(text)),
             _ => (start, None),
         };
         for number in known.entries.iter().filter(|number| **number >= start) {
-            // What cannot be read any more is not kept.
+            // A step that can no longer be read is not stored.
             let step = self.store.step(*number, known.id).ok()?;
             let base = match (text, &step.snapshot) {
                 (Some(text), _) => text,
@@ -59,7 +59,7 @@ impl DocumentReader {
         Some(text)
     }
 
-    /// What the document said after one of its entries, and that entry, if one is at hand.
+    /// Returns a cached text of the document after one of its entries, and that entry, if there is one.
     fn remembered_text(&self, known: &DocumentState) -> Option<(u64, Vec<u8>)> {
         let made = self.made_text().clone();
         let made = made.filter(|(document, ..)| *document == known.id);
@@ -80,7 +80,7 @@ impl DocumentReader {
         (after? == Digest::of(&newest.1).to_string()).then_some(newest)
     }
 
-    /// The text of a document on disk, if it is what the journal says.
+    /// Returns the text of a document on disk, if it is what the journal says.
     fn text_on_disk(&self, known: &DocumentState) -> Option<Vec<u8>> {
         let path = NotePath::parse_vault(known.path.as_deref()?).ok()?;
         let bytes = self.folder.read(&path).ok()?;
@@ -93,7 +93,7 @@ impl DocumentReader {
     }
 }
 
-/// The bytes before a step, given those after it.
+/// Returns the bytes before a step, given those after it.
 pub(crate) fn before(step: &Step, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, EditorError> {
     if step.before.is_none() {
         return Ok(None);

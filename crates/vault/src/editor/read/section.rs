@@ -11,27 +11,27 @@ use crate::{
     ids,
 };
 
-/// How a caller names a section.
+/// A caller's reference to a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionRef {
-    /// By its id, or by the label of a section that the same request makes.
+    /// The id, or the label of a section that the same request creates.
     pub id: Option<String>,
-    /// By its heading, when only one section has it.
+    /// The heading, if only one section has it.
     pub heading: Option<String>,
 }
 
-/// What is known of a section.
+/// Information about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionInfo {
     /// Its id.
     pub id: String,
     /// Text of its heading.
     pub heading: String,
-    /// 1 to 6.
+    /// Level of its heading, 1 to 6.
     pub level: u8,
     /// Its index among the sections of the document.
     pub position: usize,
-    /// Id of the section that it is below.
+    /// Id of the section that contains it.
     pub parent: Option<String>,
     /// Hash of its own text.
     pub hash: String,
@@ -45,16 +45,16 @@ pub struct SectionInfo {
     pub descendants: usize,
 }
 
-/// The parts of a section that have a text of their own.
+/// The spans of a section that can be read or changed by themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     /// Own text without blank lines around it.
     pub(crate) content: Span,
     /// Text with subsections, without blank lines around it.
     pub(crate) below: Span,
-    /// Heading and everything below, without blank lines behind it.
+    /// Heading and everything below, without blank lines after it.
     pub(crate) subtree: Span,
-    /// With blank lines: what a deletion takes.
+    /// The same with blank lines: what a deletion removes.
     pub(crate) whole: Span,
 }
 
@@ -97,7 +97,7 @@ impl DocumentReader {
         if let Some(known) = self.store.document_of(id) {
             if named.is_some() && self.folder.only.is_none() {
                 return Err(EditorError::BadReference(
-                    "The section is in another document than path says.",
+                    "The section is not in the document that path names.",
                 ));
             }
             let view = self.view(&known)?;
@@ -108,7 +108,7 @@ impl DocumentReader {
         Err(self.unknown_id(id, named.as_deref()))
     }
 
-    /// Why an id names nothing, with sections of the document `within` that may be meant.
+    /// Returns the error for an unknown id, with similar sections of the document `within`.
     pub(crate) fn unknown_id(&self, id: &str, within: Option<&View>) -> EditorError {
         if let Some(entry) = self.store.state().ledger.deleted_by(id) {
             return EditorError::SectionDeleted {
@@ -123,14 +123,14 @@ impl DocumentReader {
         }
     }
 
-    /// Whether `id` names a section, or did once.
+    /// Returns whether `id` names a section, or did once.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.store.document_of(id).is_some() || self.store.state().ledger.deleted_by(id).is_some()
     }
 }
 
 impl View {
-    /// The text of a section: its own, or with its subsections.
+    /// Returns the text of a section: its own, or with its subsections.
     #[must_use]
     pub fn content(&self, position: usize, subtree: bool) -> Option<String> {
         let parts = parts_of(self.bytes(), self.document(), position)?;
@@ -138,7 +138,7 @@ impl View {
         Some(String::from_utf8_lossy(span.slice(self.bytes())).into_owned())
     }
 
-    /// What is known of every section, in order.
+    /// Returns information about every section, in order.
     #[must_use]
     pub fn sections(&self) -> Vec<SectionInfo> {
         (0..self.ids().len())
@@ -146,7 +146,7 @@ impl View {
             .collect()
     }
 
-    /// What is known of one section.
+    /// Returns information about one section.
     #[must_use]
     pub fn section(&self, position: usize) -> Option<SectionInfo> {
         let outline = self.outline().get(position)?;
@@ -167,13 +167,13 @@ impl View {
         })
     }
 
-    /// The position of the section with this id.
+    /// Returns the position of the section with this id.
     #[must_use]
     pub fn position_of(&self, id: &str) -> Option<usize> {
         self.ids().iter().position(|known| known == id)
     }
 
-    /// The headings above a section and its own, outermost first.
+    /// Returns the headings above a section and its own, outermost first.
     #[must_use]
     pub fn heading_path(&self, position: usize) -> Vec<String> {
         let mut path = Vec::new();
@@ -186,7 +186,7 @@ impl View {
         path
     }
 
-    /// A section as an error speaks of it.
+    /// Returns a section as errors refer to it.
     #[must_use]
     pub fn candidate(&self, position: usize) -> Option<Candidate> {
         const SHOWN: usize = 80;
@@ -203,7 +203,7 @@ impl View {
         })
     }
 
-    /// Refuses a `heading`, given besides an id, that is not that of the section at `position`.
+    /// Refuses a `heading`, given in addition to an id, that is not that of the section at `position`.
     pub(crate) fn check_heading(
         &self,
         position: usize,
@@ -295,7 +295,8 @@ pub(crate) fn parts_of(bytes: &[u8], document: &Document, position: usize) -> Op
     })
 }
 
-/// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
+/// Returns the text as lines that end in LF, including the last, so that a change of the last line is a change of one
+/// line.
 pub(crate) fn lines(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text)
         .replace("\r\n", "\n")

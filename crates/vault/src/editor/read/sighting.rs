@@ -1,4 +1,4 @@
-//! Documents without a history: their sections have ids, and reading them leaves the journal alone.
+//! Documents without a history: their sections have ids, and reading them does not touch the journal.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl DocumentReader {
-    /// Ids for a document that was never seen, or that was at another path.
+    /// Assigns ids to a document that was never seen, or that was at another path.
     pub(super) fn sight_first(&self, new: &NewDocument<'_>) -> Result<AssignedIds, EditorError> {
         let hash = new.hash.to_string();
         let is_gone = |path: &str| {
@@ -59,7 +59,7 @@ impl DocumentReader {
         }
     }
 
-    /// Ids for a document that another program has changed.
+    /// Assigns ids to a document that another program has changed.
     pub(super) fn sight_again(
         &self,
         sighting: Sighting,
@@ -103,7 +103,7 @@ impl DocumentReader {
         self.sight(new, ids.collect(), None)
     }
 
-    /// Writes down the ids of a document: those that its sections have, and new ones for the others.
+    /// Records the ids of a document: those that its sections have, and new ones for the others.
     fn sight(
         &self,
         new: &NewDocument<'_>,
@@ -126,7 +126,7 @@ impl DocumentReader {
         Ok(AssignedIds { ids, sighted_at })
     }
 
-    /// Ids for a document with so many sections that they are not written down.
+    /// Assigns ids to a document with too many sections to record.
     pub(super) fn carry_ids(&self, new: &NewDocument<'_>) -> Result<AssignedIds, EditorError> {
         let mut state = self.store.state();
         let seen = state.unrecorded.take(new.path.as_str());
@@ -147,15 +147,15 @@ impl DocumentReader {
         Ok(ids.into())
     }
 
-    /// A view of a document when nothing can be written down: what has an id keeps it, and the rest gets ids that follow
-    /// from the sections. Nothing can be edited by these.
+    /// Returns a view of a document when nothing can be recorded: sections with an id keep it, and the others get ids
+    /// derived from their content. These cannot be used for editing.
     pub(crate) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         let bytes = self.folder.read(path)?;
         let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
         let (recorded, sighting) = {
             let state = self.store.state();
             let recorded = state.ledger.document(path.as_str()).cloned();
-            // What cannot be read gives no ids.
+            // A file that cannot be read provides no ids.
             let sighting = self
                 .store
                 .sighting(&state, path.as_str())
@@ -201,7 +201,7 @@ impl DocumentReader {
     }
 }
 
-/// For each section of `new`, the one of `old` that is just the same.
+/// Returns, for each section of `new`, the identical one of `old`.
 fn returned(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     let key = |print: &Fingerprint| (print.heading, print.path, print.body);
     let mut free: HashMap<(u64, u64, u64), VecDeque<usize>> = HashMap::new();
@@ -212,7 +212,7 @@ fn returned(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     new.iter().map(found).collect()
 }
 
-/// Ids for sections of which none can be written down: those that they had, and for the others such as follow from them.
+/// Returns ids for sections that cannot be recorded: those that they had, and derived ones for the others.
 fn derived_ids(
     path: &NotePath,
     document: &Document,

@@ -18,13 +18,13 @@ pub struct View {
     document: Document,
     ids: Vec<String>,
     revision: u64,
-    /// Where the ids stand in the file of ids, when they are from there.
+    /// Offset of the ids in the id file, if they are from there.
     pub(super) sighted_at: Option<u64>,
     outline: OnceLock<Vec<Outline>>,
     hashes: OnceLock<Vec<OnceLock<Hashes>>>,
 }
 
-/// A section in terms of positions.
+/// The shape of a section: its spans, and the positions of related sections.
 #[derive(Clone, Debug)]
 pub(super) struct Outline {
     pub(crate) heading: String,
@@ -33,7 +33,7 @@ pub(super) struct Outline {
     pub(crate) content: Span,
     /// Text with subsections.
     pub(crate) below: Span,
-    /// Heading and everything below, without blank lines behind it.
+    /// Heading and everything below, without blank lines after it.
     pub(crate) subtree: Span,
     pub(crate) subtree_end: usize,
 }
@@ -66,7 +66,7 @@ impl View {
         }
     }
 
-    /// The same with ids that stand in the file of ids, if at all, at `offset`.
+    /// Returns the view with the `offset` of its ids in the id file, if they are there.
     pub(super) fn with_sighting(self, offset: Option<u64>) -> Self {
         Self {
             sighted_at: offset,
@@ -74,43 +74,43 @@ impl View {
         }
     }
 
-    /// About how much memory it takes. What is made of small sections is many times their text.
+    /// Returns the approximate memory use in bytes. The structures for small sections are many times their text.
     fn weight(&self) -> usize {
         const OF_SECTION: usize = 256;
         self.bytes.len() + self.ids.len() * OF_SECTION
     }
 
-    /// Where the file is, below the root.
+    /// Returns the path of the file, relative to the root.
     #[must_use]
     pub fn path(&self) -> &NotePath {
         &self.path
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the document.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Their digest.
+    /// Returns the digest of the bytes.
     #[must_use]
     pub fn hash(&self) -> &Digest {
         &self.hash
     }
 
-    /// Its sections.
+    /// Returns the parsed sections.
     #[must_use]
     pub fn document(&self) -> &Document {
         &self.document
     }
 
-    /// The ids of its sections, in order.
+    /// Returns the ids of the sections, in order.
     #[must_use]
     pub fn ids(&self) -> &[String] {
         &self.ids
     }
 
-    /// The number of the last entry of its history; 0 before the first.
+    /// Returns the number of the last entry of its history; 0 before the first.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -121,7 +121,7 @@ impl View {
             .get_or_init(|| outline(&self.bytes, &self.document))
     }
 
-    /// The hashes of one section, made when somebody asks for them: all of them would be many times the document.
+    /// Returns the hashes of one section, computed on demand: all of them would be many times the size of the document.
     pub(super) fn hashes(&self, position: usize) -> Option<&Hashes> {
         let outline = self.outline().get(position)?;
         let all = self
@@ -161,7 +161,7 @@ pub(super) fn outline(bytes: &[u8], document: &Document) -> Vec<Outline> {
     result
 }
 
-/// Views that were made lately, and texts that callers were given.
+/// Recently made views, and texts that callers were given.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     views: HashMap<String, (u64, Arc<View>)>,
@@ -169,7 +169,7 @@ pub(super) struct Cache {
     clock: u64,
 }
 
-/// Views of about this many bytes are kept.
+/// Approximate number of bytes of views that are kept: four documents of the largest default size.
 const CACHE_BYTES: usize = 64 << 20;
 
 impl Cache {
@@ -206,7 +206,7 @@ impl Cache {
     }
 }
 
-/// A document as it was just read.
+/// A document that was just read.
 pub(crate) struct NewDocument<'a> {
     pub(crate) path: &'a NotePath,
     pub(crate) bytes: &'a [u8],
@@ -216,14 +216,14 @@ pub(crate) struct NewDocument<'a> {
 }
 
 impl NewDocument<'_> {
-    /// The headings of its sections, in order.
+    /// Returns the headings of its sections, in order.
     pub(crate) fn headings(&self) -> impl Iterator<Item = &str> {
         let sections = self.document.top_level();
         sections.map(|(_, section, _)| section.text.as_str())
     }
 }
 
-/// The ids that the sections of a document have, and where they stand when that is the file of ids.
+/// The ids of a document's sections, and their offset if they are in the id file.
 pub(super) struct AssignedIds {
     pub(crate) ids: Vec<String>,
     pub(super) sighted_at: Option<u64>,

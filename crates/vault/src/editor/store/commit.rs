@@ -1,15 +1,15 @@
-//! Files put in place of others, and back again.
+//! Puts files in place of others, and back again.
 
 use crate::fs::{LocatedNote, PrivateFolder, StepName, SwapOutcome};
 
-/// Where a document's file is before and after.
+/// The locations of a document's file before and after.
 pub(crate) struct FileLocations {
     pub(crate) from: LocatedNote,
     pub(crate) to: Option<LocatedNote>,
 }
 
 impl FileLocations {
-    /// Where the file will be.
+    /// Returns the location of the file afterwards.
     pub(crate) fn target(&self) -> &LocatedNote {
         self.to.as_ref().unwrap_or(&self.from)
     }
@@ -44,7 +44,7 @@ pub(crate) fn put_in_place(
     }
 }
 
-/// Puts a document back as it was, if it is as this commit left it.
+/// Restores a document, if it is as this commit left it.
 pub(crate) fn restore(
     folder: &PrivateFolder,
     name: &StepName,
@@ -60,7 +60,7 @@ pub(crate) fn restore(
         }
         (Some(new), Some(to), Some(_)) => {
             match folder.put_back(name, &place.from) {
-                // It was not taken out yet.
+                // It was not moved away yet.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 result => result.map(|_| ())?,
             }

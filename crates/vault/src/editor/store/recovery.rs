@@ -1,8 +1,8 @@
-//! After a crash: what was half done is finished or dropped. Only intents with our seal count; what a folder brings along
-//! is never carried out.
+//! Crash recovery: half-done changes are finished or dropped. Only intents with our seal count; those that came with a
+//! folder are never carried out.
 //!
-//! A process holds the locks of the documents it changes, and they are released when it ends in whatever way. So whoever
-//! can lock a document knows that nobody is at work on it, and that an open intent about it is a left-over.
+//! A process holds the locks of the documents it changes, and they are released when it ends in whatever way. So a
+//! process that can lock a document knows that nobody is working on it, and that an open intent about it is a leftover.
 
 use std::time::Instant;
 
@@ -16,28 +16,28 @@ use crate::{
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
 
-/// Where a document stands in a change that was cut off.
+/// The state of a document in an interrupted change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecoveryStage {
     Before,
-    /// A document that moves is at both places.
+    /// A document that moves is at both paths.
     Halfway,
     After,
-    /// Somebody else has changed it before the change was made, or instead of it.
+    /// Someone else changed it before the change was made, or instead of it.
     OtherBefore,
-    /// Somebody else has changed it after the change was made.
+    /// Someone else changed it after the change was made.
     OtherAfter,
 }
 
 const RECOVERY_LOCK: &str = "recovery";
 
 impl JournalStore {
-    /// Finishes or drops everything that is half done and that nobody is at work on.
+    /// Finishes or drops every half-done change that nobody is working on.
     pub(crate) fn recover(&self) -> Result<(), EditorError> {
         let Some(folder) = self.folder.private_if_there()? else {
             return Ok(());
         };
-        // What cannot be closed is as it was, and no reason to stop.
+        // A folder that cannot be closed is as it was, which is not a reason to stop.
         folder.close_to_others().unwrap_or_default();
         let (pending, known_entries) = {
             let state = self.current_state()?;
@@ -48,7 +48,7 @@ impl JournalStore {
             if let Some(path) = first
                 && let Some(_locks) = self.try_lock_documents([path.as_str()])?
             {
-                // One that cannot be settled now is met again by the first call that needs its documents.
+                // An intent that cannot be settled now is met again by the first call that needs its documents.
                 match self.resolve(entry.number) {
                     Ok(()) | Err(_) => {}
                 }
@@ -58,7 +58,7 @@ impl JournalStore {
         Ok(self.put_away_left_overs(&folder, known_entries)?)
     }
 
-    /// Puts away temporary files of entries before `known_entries` that are settled. None is removed unread.
+    /// Cleans up temporary files of settled entries before `known_entries`. None is removed without being read.
     fn put_away_left_overs(
         &self,
         folder: &PrivateFolder,
@@ -66,7 +66,7 @@ impl JournalStore {
     ) -> std::io::Result<()> {
         let now = self.now();
         for file in folder.temporary_files()? {
-            // What we do not know by name is not ours.
+            // Files with unknown names are not ours.
             let Some((name, _)) = StepName::parse(&file) else {
                 continue;
             };
@@ -81,7 +81,7 @@ impl JournalStore {
         folder.sweep_displaced(Some(now)).map(|_| ())
     }
 
-    /// Removes a new journal or file of ids that was never put in place, unless somebody is just writing it.
+    /// Removes a new journal or id file that was never put in place, unless someone is just writing it.
     fn drop_unfinished_journals(&self, folder: &PrivateFolder) -> Result<(), EditorError> {
         for name in [JOURNAL, IDS] {
             let unfinished = format!("{name}{UNFINISHED}");
@@ -124,7 +124,7 @@ impl JournalStore {
         } else if among(&[RecoveryStage::After, RecoveryStage::OtherAfter]) {
             Record::Commit { entry: number }
         } else if !self.are_targets(&entry) {
-            // Nothing is written to what is not a document. What is there is entered as the work of another program.
+            // Nothing is written to a path that is not a document. What is there is entered as a foreign change.
             Record::Abort { entry: number }
         } else if among(&[
             RecoveryStage::Before,
@@ -139,7 +139,7 @@ impl JournalStore {
         };
         self.append(record)?;
         for (at, step) in entry.steps.iter().enumerate() {
-            // What cannot be put away now is put away at the next start.
+            // Files that cannot be cleaned up now are cleaned up at the next start.
             if self.settle_step(&folder, number, at, step).is_err() {
                 break;
             }
@@ -147,7 +147,7 @@ impl JournalStore {
         Ok(())
     }
 
-    /// Whether all that an entry writes to are documents. Where one document is edited by itself, an entry about several
+    /// Returns whether an entry writes only to documents. Where a single document is edited, an entry about several
     /// that another process began is settled in all of them.
     fn are_targets(&self, entry: &Entry) -> bool {
         let steps = entry.steps.iter();
@@ -161,7 +161,7 @@ impl JournalStore {
         })
     }
 
-    /// Puts away the temporary files of a step.
+    /// Cleans up the temporary files of a step.
     fn settle_step(
         &self,
         folder: &PrivateFolder,
@@ -176,7 +176,7 @@ impl JournalStore {
         folder.settle(&name, &near, self.now()).map(|_| ())
     }
 
-    /// Whether nothing of an entry is in place any more.
+    /// Returns whether nothing of an entry is in place any more.
     pub(crate) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
         (0..entry.steps.len()).all(|at| {
             let standing = self.standing(folder, entry, at);
@@ -216,7 +216,7 @@ impl JournalStore {
         })
     }
 
-    /// How far a step got. A document that was just moved away is put back first.
+    /// Returns how far a step got. A document that was just moved away is put back first.
     fn stages(
         &self,
         folder: &PrivateFolder,
@@ -231,7 +231,7 @@ impl JournalStore {
         let name = step_name(number, at, step);
         let mut stages = folder.stages(&name, &located)?;
         let is_replaced = step.moved_to.is_none() && step.before.is_some() && step.after.is_some();
-        // Had the new one been in place, it would not be waiting for that.
+        // The new file would not still be waiting if it had been put in place.
         if is_replaced && stages.is_absent && stages.has_old && stages.has_new {
             folder.put_back(&name, &located)?;
             stages = folder.stages(&name, &located)?;
@@ -239,7 +239,7 @@ impl JournalStore {
         Ok(Some(stages))
     }
 
-    /// Brings the documents of an entry to one side.
+    /// Rolls the documents of an entry forward or back.
     fn roll(
         &self,
         entry: &Entry,
@@ -272,7 +272,7 @@ impl JournalStore {
         let new_path = step.moved_to.as_deref().map(recorded_path).transpose()?;
         let folder = self.folder.private()?;
         if standing == RecoveryStage::Halfway {
-            // Both files are there; one of them is one too many.
+            // Both files exist; one of them is surplus.
             let surplus = match direction {
                 Direction::Forward => &old_path,
                 Direction::Back => new_path.as_ref().unwrap_or(&old_path),
@@ -342,7 +342,7 @@ fn step_name(number: u64, at: usize, step: &Step) -> StepName {
     StepName::new(number, at, step.before.as_deref(), step.after.as_deref())
 }
 
-/// Whether a document that somebody has changed had been changed by us before.
+/// Returns whether our change was in place before someone else changed the document.
 fn was_in_place(step: &Step, stages: Option<ReplaceStages>) -> bool {
     match (stages, &step.before, &step.after) {
         (None, ..) => false,

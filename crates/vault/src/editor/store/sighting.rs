@@ -1,4 +1,4 @@
-//! The ids of documents without a history: in the file of ids, or not written down at all.
+//! The ids of documents without a history: in the id file, or not recorded at all.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,11 +10,11 @@ use crate::{
     journal::{Prints, Record, Sighting},
 };
 
-/// The ids of a document with more sections are not written down before it is edited: they last as long as the process.
-/// A line of the file of ids is thus at most a few megabytes.
+/// Most sections of a document whose ids are recorded before it is edited; beyond that they last as long as the
+/// process. This bounds a line of the id file to a few megabytes.
 pub(crate) const MOST_SIGHTED_SECTIONS: usize = 1 << 16;
 
-/// Ids that are not written down, and last as long as this process.
+/// Ids that are not recorded and last as long as this process.
 #[derive(Debug, Default)]
 pub(crate) struct UnrecordedIds {
     documents: HashMap<String, UnrecordedDocument>,
@@ -22,22 +22,23 @@ pub(crate) struct UnrecordedIds {
     clock: u64,
 }
 
-/// The ids of one of these documents.
+/// The ids of one such document.
 #[derive(Debug)]
 pub(crate) struct UnrecordedDocument {
     pub(crate) hash: Digest,
     pub(crate) prints: Prints,
     pub(crate) ids: Arc<[String]>,
-    /// Whether the ids follow from the sections. Such ids are never written down: they could come to name another section.
+    /// Whether the ids are derived from the sections. Derived ids are never recorded, because they could come to name
+    /// another section.
     pub(crate) is_derived: bool,
     pub(crate) used: u64,
 }
 
-/// Ids of this many sections are kept, or of one document.
+/// Number of sections whose ids are kept, unless a single document has more.
 const MOST_UNRECORDED_SECTIONS: usize = 1 << 20;
 
 impl UnrecordedIds {
-    /// The ids of the document at `path` that may be used in an edit, if its bytes have this digest.
+    /// Returns the ids of the document at `path` that may be used in an edit, if its bytes have this digest.
     pub(crate) fn ids(&self, path: &str, hash: &Digest) -> Option<&[String]> {
         let known = self.documents.get(path)?;
         (known.hash == *hash && !known.is_derived).then_some(&known.ids)
@@ -67,8 +68,8 @@ impl UnrecordedIds {
 }
 
 impl JournalStore {
-    /// What the file of ids says of the document at `path`. Ids that the journal knows are not for the file to tell: then
-    /// the document was edited since, and is another one now.
+    /// Returns the id file's record of the document at `path`. Ids that are in the journal are not read from this file:
+    /// the document has been edited since, and is a different one now.
     pub(crate) fn sighting(
         &self,
         state: &State,
@@ -84,7 +85,7 @@ impl JournalStore {
         Ok(sighting.filter(|one| !one.ids.iter().any(|id| state.ledger.knows(id))))
     }
 
-    /// The path of the document without a history that holds the section of an id.
+    /// Returns the path of the document without a history that holds the section with this id.
     pub(crate) fn sighted_with(&self, state: &State, id: &str) -> Option<String> {
         let holds = |path: &String| {
             let sighting = self.sighting(state, path);
@@ -93,7 +94,7 @@ impl JournalStore {
         state.sightings.paths_for_id(id).into_iter().find(holds)
     }
 
-    /// Writes down a sighting, and where it stands.
+    /// Records a sighting, and returns its offset.
     pub(crate) fn write_sighting(
         &self,
         sighting: Sighting,

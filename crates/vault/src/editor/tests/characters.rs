@@ -1,11 +1,11 @@
-//! Control characters: none comes in, and none that is there is lost.
+//! Control characters: none gets in, and none that is there is lost.
 
 use proptest::prelude::*;
 use sectile_markdown::Value;
 
 use super::*;
 
-/// A document that has had control characters for long.
+/// A document that has had control characters for a long time.
 const OLD: &str = "# Old\u{1} one\n\nBefore\u{c}after \u{0} and \u{1b}[1m.\n\n## Plain\n\nText.\n";
 
 fn refused(field: &'static str, character: char) -> EditorError {
@@ -50,7 +50,7 @@ fn create(path: &str, content: &str) -> Operation {
     })
 }
 
-/// Every operation that brings new text, with `bad` in it, and what is refused.
+/// Every operation that adds new text, with `bad` in it, and the field that is refused.
 fn bringing(bad: char) -> Vec<(Operation, &'static str)> {
     let text = format!("a{bad}b");
     let list = Value::List(vec![Value::String(text.clone())]);
@@ -135,7 +135,7 @@ fn control_characters_that_are_there_stay_and_text_around_them_can_change() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever is written, a document has no control character that it did not have.
+    /// No edit adds a control character that the document did not have.
     #[test]
     fn edits_add_no_control_character(
         old in "[a\u{0}\u{c}\u{7f}\n]{0,12}",

@@ -1,4 +1,4 @@
-//! Files that were replaced, and programs that still write to them. None of that is lost.
+//! Files that were replaced, and programs that still write to them. Nothing they write is lost.
 
 use std::{
     io::Write as _,
@@ -23,12 +23,12 @@ fn open_with_clock(folder: &Path) -> Editor {
     Editor::folder(folder, options).unwrap()
 }
 
-/// A handle of another program on the file that is there now.
+/// Another program's handle on the file that is there now.
 fn handle(path: &Path) -> fs::File {
     fs::OpenOptions::new().append(true).open(path).unwrap()
 }
 
-/// What was rescued, by name.
+/// The rescued files, by name.
 fn rescued(folder: &Path) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = fs::read_dir(folder.join(".sectile"))
         .unwrap()
@@ -72,7 +72,7 @@ fn what_is_written_to_a_replaced_file_after_the_answer_is_rescued() {
     assert_eq!((report.rescued, kept(folder.path())), (1, 1));
     let expected = vec![("rescued-1-0".to_owned(), format!("{SAMPLE}LATE"))];
     assert_eq!(rescued(folder.path()), expected);
-    // The next start does the same, and a purge waits for nothing.
+    // The next start does the same, and a purge does not wait.
     let mut late = handle(&folder.path().join("a.md"));
     write(&editor, vec![insert("a.md", "More", 0)]).unwrap();
     late.write_all(b"LATER").unwrap();
@@ -97,7 +97,7 @@ fn few_replaced_files_are_kept() {
     assert!(rescued(bench.folder.path()).is_empty());
 }
 
-/// What was rescued stays, also when entries are counted from the start again.
+/// Rescued files stay, even if entries are counted from the start again.
 #[test]
 fn a_rescued_file_is_not_overwritten() {
     let folder = scratch();
@@ -119,7 +119,7 @@ fn a_rescued_file_is_not_overwritten() {
     }
 }
 
-/// What a child shall do, in which surroundings and where, separated by bars.
+/// The child's task, surroundings and folder, separated by bars.
 const CHILD: &str = "SECTILE_TEST_DISPLACED";
 
 fn run_child(job: &str, fault: &str, folder: &Path) -> bool {
@@ -135,7 +135,7 @@ fn run_child(job: &str, fault: &str, folder: &Path) -> bool {
     is_killed
 }
 
-/// Not a test of its own: a process in which faults are armed. Without a parent it does nothing.
+/// Not a test itself: the process in which faults are armed. Without a parent it does nothing.
 #[test]
 fn child() {
     let Ok(job) = std::env::var(CHILD) else {
@@ -154,8 +154,8 @@ fn child() {
     }
 }
 
-/// A process dies with a replaced file still there, and a program that has it open writes to it. The next process finds
-/// that before it puts anything away.
+/// A process dies with a replaced file still there, and a program that has it open writes to it. The next process
+/// notices that before it cleans up.
 #[test]
 fn recovery_removes_no_file_unread() {
     for surroundings in ["", NO_EXCHANGE, OTHER_FILE_SYSTEM] {
@@ -196,7 +196,7 @@ fn recovery_removes_no_file_unread() {
 
 const OTHERS: &str = "# Theirs\n\nSaved by another program.\n";
 
-/// Another program saves just before each step of a swap that is not made in one.
+/// Another program saves just before each step of a swap that takes several.
 #[test]
 fn nobody_is_overwritten_where_names_cannot_be_exchanged() {
     for step in ["move_away", "place_after", "flush_folder", "read_back"] {

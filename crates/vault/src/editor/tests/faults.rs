@@ -1,7 +1,7 @@
-//! What a commit goes through when it is cut off, refused by the system, or finds a damaged journal.
+//! Commits that are interrupted, refused by the system, or meet a damaged journal.
 //!
-//! A scenario is a folder and one thing to do in it. It is done in a process of its own, in which a fault is armed, so
-//! that faults, which are global to a process, never meet another test.
+//! A scenario is a folder and one operation in it. It runs in a process of its own, in which a fault is armed, so that
+//! faults, which are global to a process, never affect another test.
 
 mod damage;
 mod errors;
@@ -14,13 +14,13 @@ use super::*;
 
 /// Scenario, fault and folder for a child process, separated by bars.
 const CHILD: &str = "SECTILE_TEST_FAULT";
-/// What a child says at its end, before the name of what happened.
+/// Prefix of the child's last line, before the name of the outcome.
 const SAID: &str = "said:";
 
 /// The documents below a folder, by path.
 type Documents = BTreeMap<String, Vec<u8>>;
 
-/// One thing to do, in a folder that is ready for it.
+/// One operation, in a folder that is prepared for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scenario {
     First,
@@ -66,7 +66,7 @@ impl Scenario {
             .unwrap()
     }
 
-    /// The document whose history has what the scenario does.
+    /// The document whose history contains the operation.
     fn path(self) -> &'static str {
         match self {
             Self::Create => "new/n.md",
@@ -75,7 +75,7 @@ impl Scenario {
         }
     }
 
-    /// Makes the folder ready.
+    /// Prepares the folder.
     fn prepare(self, folder: &Path) {
         fs::create_dir_all(folder.join("b")).unwrap();
         fs::write(folder.join("a.md"), SAMPLE).unwrap();
@@ -120,7 +120,7 @@ impl Scenario {
         }
     }
 
-    /// Does it.
+    /// Performs the operation.
     fn act(self, editor: &Editor) -> Result<(), EditorError> {
         let redo = self == Self::Redo;
         match self {
@@ -140,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// Takes it back. Not everything can be.
+    /// Undoes the operation. Not every one can be undone.
     fn act_back(self, editor: &Editor) -> Option<Result<(), EditorError>> {
         let back = match self {
             Self::Purge => return None,
@@ -156,7 +156,7 @@ impl Scenario {
         Some(take_back(editor, &back).map(|_| ()))
     }
 
-    /// A small journal has to be written anew.
+    /// Opens an editor. For [`Self::Compact`], the journal's limit is so small that it must be rewritten.
     fn open(self, folder: &Path) -> Editor {
         let max_journal_bytes = match self {
             Self::Compact => 1_500,
@@ -224,7 +224,7 @@ fn documents(folder: &Path) -> Documents {
     files(folder, false)
 }
 
-/// Temporary files beside documents, or all other files.
+/// Temporary files next to documents, or all other files.
 fn files(folder: &Path, is_ours: bool) -> Documents {
     let mut found = Documents::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -247,7 +247,7 @@ fn files(folder: &Path, is_ours: bool) -> Documents {
     found
 }
 
-/// A folder ready for a scenario, and what it holds before and after.
+/// A folder prepared for a scenario, and its contents before and after.
 struct Stage {
     scenario: Scenario,
     template: TempDir,
@@ -280,7 +280,7 @@ impl Stage {
     }
 }
 
-/// Does the same for several scenarios at once, and adds up what it counts.
+/// Runs `count` for several scenarios at once, and adds up the results.
 fn in_each(scenarios: &[Scenario], count: impl Fn(Scenario) -> usize + Sync) -> usize {
     std::thread::scope(|threads| {
         let count = &count;
@@ -292,14 +292,14 @@ fn in_each(scenarios: &[Scenario], count: impl Fn(Scenario) -> usize + Sync) -> 
     })
 }
 
-/// What became of a child process.
+/// The outcome of a child process.
 #[derive(Debug)]
 enum Outcome {
     Killed,
     Said(String),
 }
 
-/// Does a scenario in a process of its own, with a fault.
+/// Runs a scenario with a fault in a process of its own.
 fn run_child(scenario: Scenario, fault: &str, folder: &Path) -> Outcome {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "editor::tests::faults::child", "--nocapture"])
@@ -324,10 +324,10 @@ fn run_child(scenario: Scenario, fault: &str, folder: &Path) -> Outcome {
     }
 }
 
-/// No fault: the child says which steps it took.
+/// No fault: the child reports the steps it took.
 const STEPS: &str = "steps";
 
-/// What durability costs: `cargo xtask bench` measures an edit against this many.
+/// The price of durability: `cargo xtask bench` measures an edit against this many flushes.
 #[test]
 fn an_edit_takes_four_flushes_and_one_swap() {
     let stage = Stage::new(Scenario::Edit);
@@ -346,7 +346,7 @@ fn an_edit_takes_four_flushes_and_one_swap() {
     assert_eq!(costly, expected);
 }
 
-/// A folder that got a new entry is flushed before the answer, up to the root.
+/// A folder with a new entry is flushed before the answer, up to the root.
 #[test]
 fn parents_of_new_folders_are_flushed() {
     let stage = Stage::new(Scenario::Create);
@@ -360,7 +360,7 @@ fn parents_of_new_folders_are_flushed() {
     assert!(at("flush_root") < at("place"));
 }
 
-/// Not a test of its own: the process in which a scenario is done. Without a parent it does nothing.
+/// Not a test itself: the process in which a scenario runs. Without a parent it does nothing.
 #[test]
 fn child() {
     let Ok(job) = std::env::var(CHILD) else {
@@ -387,7 +387,7 @@ fn child() {
     println!("{SAID}{result}");
 }
 
-/// Checks that a folder is whole: the journal is read without damage, nothing is pending or left over, and every view
+/// Checks that a folder is intact: the journal is read without damage, nothing is pending or left over, and every view
 /// is the same for another process.
 fn check_whole(folder: &Path, what: &str) {
     let editor = open(folder);
@@ -421,7 +421,7 @@ fn check_whole(folder: &Path, what: &str) {
     assert!(left.is_empty(), "{what}: left over: {left:?}");
 }
 
-/// Every file that is kept for a while holds the bytes that were replaced, as its name says.
+/// Checks that every file that is kept for a while holds the replaced bytes, as its name says.
 fn check_displaced(private: &Path, what: &str) {
     for entry in fs::read_dir(private.join("displaced"))
         .into_iter()

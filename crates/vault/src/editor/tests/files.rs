@@ -1,5 +1,5 @@
-//! What a file has besides its bytes is kept, or the file is left alone; and what is in the private folder is not
-//! believed to be a file of ours.
+//! The attributes of a file are kept, or the file is left alone; and what is in the private folder is not trusted to be
+//! a file of ours.
 
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -26,7 +26,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What cannot be seen in the bytes of a file.
+/// The attributes that are not visible in the bytes of a file.
 #[cfg(target_os = "linux")]
 fn attributes(path: &Path) -> (u32, u32, u32, Vec<(String, Vec<u8>)>) {
     use std::os::unix::fs::MetadataExt as _;
@@ -85,13 +85,13 @@ fn owner_mode_acl_and_attributes_stay() {
     assert_eq!(attributes(&path), before, "undone");
     bench.write(rename("a.md", "deep/c.md")).unwrap();
     assert_eq!(attributes(&bench.path("deep/c.md")), before, "moved");
-    // One without any has none afterwards, whatever was edited before.
+    // A file without any has none afterwards, whatever was edited before.
     let plain = attributes(&bench.path("b.md"));
     bench.write(insert("b.md", "Made", 0)).unwrap();
     assert_eq!(attributes(&bench.path("b.md")), plain);
 }
 
-/// New files in the private folder may be given an access control list by it.
+/// New files in the private folder may inherit an access control list from it.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_rights_come_from_the_private_folder() {
@@ -147,7 +147,7 @@ fn make_pipe(path: &Path) {
     assert!(made.unwrap().success());
 }
 
-/// Documents can be read whatever is in the private folder, and nothing waits for a pipe.
+/// Documents can be read whatever is in the private folder, and nothing blocks on a pipe.
 #[test]
 fn what_is_not_a_regular_file_is_refused_and_nothing_blocks() {
     for (place, kind) in [
@@ -192,7 +192,7 @@ fn running_out_of_descriptors_is_said() {
     assert_eq!(read, EditorError::TooManyOpenFiles);
 }
 
-/// A lock that is let go goes to who waits for it. Who has given up does not get it.
+/// A released lock goes to the one that waits for it, but not to one that has given up.
 #[test]
 fn a_lock_is_handed_over() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);

@@ -1,10 +1,10 @@
-//! What the random and hostile tests have found, each as a small example.
+//! Findings of the random and hostile tests, each as a small example.
 
 use std::cell::RefCell;
 
 use super::*;
 
-/// The other one who holds the lock writes the file, as another program would, and lets go.
+/// The other holder of the lock writes the file, as another program would, and releases the lock.
 #[test]
 fn an_outside_edit_while_undo_waits_for_the_lock_is_no_deadlock() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
@@ -176,7 +176,7 @@ fn a_document_is_found_while_it_is_replaced() {
     });
 }
 
-/// Raises `flag` just before a lock is opened for the time `passes` from now.
+/// Raises `flag` just before a lock is opened, after `passes` earlier ones.
 fn raise_at_lock(passes: usize, flag: std::rc::Rc<std::cell::Cell<bool>>) {
     crate::fault::before_step("open_lock", move || {
         if passes == 0 {
@@ -195,7 +195,7 @@ fn a_commit_does_not_begin_when_the_caller_has_given_up() {
     let before = bench.text("a.md");
     let journal = || fs::read(bench.path(".sectile/journal")).unwrap();
     let journal_before = journal();
-    // The first lock is that of the document, the second that of the journal, for the intent.
+    // The first lock is the document's, the second the journal's, for the intent.
     for passes in [0, 1] {
         let given_up = std::rc::Rc::new(std::cell::Cell::new(false));
         raise_at_lock(passes, given_up.clone());
@@ -227,7 +227,7 @@ fn a_private_folder_that_others_can_open_is_closed_to_them() {
         let mode = fs::metadata(&private).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o700, "{loose:o}");
     }
-    // One that is made by somebody else before the first edit.
+    // A folder that someone else creates before the first edit.
     let other = scratch();
     fs::create_dir(other.path().join(".sectile")).unwrap();
     fs::set_permissions(

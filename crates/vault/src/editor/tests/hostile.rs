@@ -1,5 +1,5 @@
-//! State that came with a folder: a cloned repository or a synced folder may bring a `.sectile` that somebody made up. It
-//! may name sections and be shown. It never causes a write.
+//! State that came with a folder: a cloned repository or a synced folder may bring a forged `.sectile`. It may name
+//! sections and be shown. It never causes a write.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn private(folder: &Path) -> PrivateFolder {
     Root::open(folder).unwrap().make_private_folder().unwrap()
 }
 
-/// Writes records as somebody without our key would.
+/// Writes records as someone without our key would.
 fn plant(folder: &Path, file: &'static str, records: &[Record]) {
     let mut journal = Journal::new(file, stranger());
     let header = Record::Header(Header::default());
@@ -193,7 +193,7 @@ fn trust_makes_a_history_ours_and_settles_what_was_begun() {
     );
 }
 
-/// A change of several documents that was cut off is settled in all of them, also by an editor of one of them.
+/// An interrupted change of several documents is settled in all of them, even by an editor of one of them.
 #[test]
 fn an_editor_of_one_document_settles_what_concerns_several() {
     let folder = repository(&[("a.md", SAMPLE, "b.md")]);
@@ -242,7 +242,7 @@ fn foreign_history_gives_ids_and_is_shown_and_that_is_all() {
     assert_eq!(editor.purge(None, None).unwrap_err(), foreign);
     assert_eq!(editor.purge(None, Some("Theirs.")).unwrap_err(), foreign);
     assert_eq!(everything(folder.path()), before);
-    // Ours goes on beside it, and a stranger's entry behind ours keeps it from being shifted.
+    // Our own history continues next to it, and a stranger's entry after ours keeps it from being shifted.
     write(&editor, vec![update("a.md", by_heading("Gamma"), "Ours.")]).unwrap();
     take_back(&editor, &undo("a.md", false)).unwrap();
     take_back(&editor, &undo("a.md", true)).unwrap();

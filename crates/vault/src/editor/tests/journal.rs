@@ -33,8 +33,8 @@ fn history_can_be_purged_for_good() {
     assert_eq!(bench.id("a.md", "Beta"), beta);
 }
 
-/// A secret that was taken out in parts stands in no single entry, only in the text between two of them. And words of it
-/// stand in the ids of sections.
+/// A secret that was removed in parts is in no single entry, only in the text between two of them. And some of its
+/// words are in section ids.
 #[test]
 fn a_purge_finds_what_stands_in_no_single_entry() {
     const SECRET: &str = "sk-live-0123456789abcdef";
@@ -70,7 +70,7 @@ fn a_purge_finds_what_stands_in_no_single_entry() {
     bench.write(edit("other", "one more")).unwrap();
     let private = |name: &str| fs::read_to_string(bench.path(&format!(".sectile/{name}")));
     assert!(private("journal").unwrap().contains(SECRET));
-    // A crash may have left this, and other tools may put files there.
+    // A crash may have left this file, and other tools may put files there.
     fs::create_dir(bench.path(".sectile/other")).unwrap();
     fs::write(bench.path(".sectile/other/copy"), format!("..{SECRET}..")).unwrap();
     assert_eq!(

@@ -1,6 +1,6 @@
-//! Ids over everything that can happen to documents and to what is written down about them: edits by us and by other
-//! programs, restarts, moved files, and state that is deleted. A section that nobody touched keeps its id, and no id ever
-//! names two sections.
+//! Ids through everything that can happen to documents and to their records: edits by us and by other programs,
+//! restarts, moved files, and deleted state. A section that nobody touched keeps its id, and no id ever names two
+//! sections.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Something that happens. Numbers choose documents and sections, in whatever range there is.
+/// An event. Numbers choose documents and sections, in whatever range there is.
 #[derive(Clone, Debug)]
 enum Act {
     Look(usize),
@@ -23,7 +23,7 @@ enum Act {
     Lose(Loss),
 }
 
-/// What another program does to a document between two saves.
+/// A change that another program makes to a document between two saves.
 #[derive(Clone, Debug)]
 enum Outside {
     AddLine(usize),
@@ -33,7 +33,7 @@ enum Outside {
     MoveToEnd(usize),
 }
 
-/// State that somebody deletes.
+/// State that someone deletes.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
     Everything,
@@ -41,7 +41,7 @@ enum Loss {
     Ids,
 }
 
-/// A section as it is in a file: all of its lines hold its token, which tells it from every other.
+/// A section in a file: all of its lines hold its token, which tells it from every other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Written {
     token: usize,
@@ -55,7 +55,7 @@ struct Model {
     documents: BTreeMap<String, Vec<Written>>,
     /// Every id that was ever handed out, with the section that it names.
     ever: HashMap<String, usize>,
-    /// What was seen at the last look at a document, unless what was written down since is lost.
+    /// The state at the last look at a document, unless what was recorded since is lost.
     last: BTreeMap<String, Vec<(String, Written)>>,
     next: usize,
 }
@@ -110,7 +110,7 @@ impl Model {
         fs::write(self.folder.path().join(path), text).unwrap();
     }
 
-    /// Takes over what an edit of ours made of a document.
+    /// Loads the result of our edit of a document.
     fn load(&mut self, path: &str) {
         let text = fs::read_to_string(self.folder.path().join(path)).unwrap();
         let sections = text.split("# ").skip(1).map(|section| {
@@ -163,7 +163,7 @@ impl Model {
             }
             Act::MoveFile(at) => {
                 let path = self.path(*at);
-                // A file that changed and moved between two looks is another document to everybody.
+                // A file that changed and moved between two looks is a different document to everyone.
                 self.look(&path);
                 self.next += 1;
                 let target = format!("m{}.md", self.next);
@@ -309,7 +309,7 @@ proptest! {
     }
 }
 
-/// All ids of a document were lost that was only ever read: another program saved it, somebody looked, the process was
+/// All ids of a document that was only ever read were lost: another program saved it, someone looked, the process was
 /// restarted, and another program saved it again.
 #[test]
 fn ids_outlive_two_outside_edits_with_a_restart_between() {
@@ -347,7 +347,7 @@ fn ids_outlive_two_outside_edits_with_a_restart_between() {
     }
 }
 
-/// Ids of a folder whose state was deleted name nothing, whenever that was.
+/// Ids of a folder whose state was deleted name nothing, no matter when that was.
 #[test]
 fn an_id_of_lost_state_names_nothing() {
     let bench = Bench::new(&[("a.md", SAMPLE), ("b.md", SAMPLE)]);
@@ -371,7 +371,7 @@ fn an_id_of_lost_state_names_nothing() {
     assert_eq!(bench.text("a.md"), SAMPLE);
 }
 
-/// Reading leaves the journal alone, and what it writes grows with the folder, not with the number of reads.
+/// Reading does not touch the journal, and what it writes grows with the folder, not with the number of reads.
 #[test]
 fn reading_does_not_grow_what_is_written() {
     let many = "# a\n".repeat(5_000);
@@ -393,7 +393,7 @@ fn reading_does_not_grow_what_is_written() {
     editor.view(&note("a.md")).unwrap();
     assert!(!bench.path(".sectile/journal").exists());
     assert!(ids() < once + (512 << 10), "{} bytes", ids());
-    // What is too much to write down lasts as long as the process, and can be used there.
+    // Ids that are too many to record last as long as the process, and can be used there.
     let text = "# a\n".repeat(70_000);
     fs::write(bench.path("huge.md"), text).unwrap();
     let view = editor.view(&note("huge.md")).unwrap();

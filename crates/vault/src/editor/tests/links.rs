@@ -1,4 +1,4 @@
-//! Links: repaired with what they lead to, reported when they stop working, checked on demand.
+//! Links: repaired with their targets, reported when they break, checked on demand.
 
 use std::cell::{Cell, RefCell};
 
@@ -51,7 +51,7 @@ fn rename_document(path: &str, new_path: &str) -> Operation {
     })
 }
 
-/// What a report says of broken links, short.
+/// The broken links of a report, in short form.
 fn broken(links: &[BrokenLink]) -> Vec<String> {
     links
         .iter()
@@ -312,7 +312,7 @@ fn broken_links_are_reported() {
     assert_eq!(
         broken(&report.broken_links),
         [
-            "b.md:2 a.md#one: leads to another section now",
+            "b.md:2 a.md#one: now leads to another section",
             "b.md:2 a.md#one-1: no such heading"
         ]
     );
@@ -350,7 +350,7 @@ fn broken_links_are_reported() {
         [
             "d.md:3 a.md#nine: no such heading",
             "d.md:3 Nowhere: no such document",
-            "d.md:3 ../x.md: outside of the folder"
+            "d.md:3 ../x.md: outside the folder"
         ]
     );
     let report = bench
@@ -364,7 +364,7 @@ fn broken_links_are_reported() {
         broken(&report.broken_links),
         ["a.md:13 no.md: no such document"]
     );
-    // What was broken before is not told again.
+    // A link that was broken before is not reported again.
     let report = bench.write(insert("a.md", "More", 1)).unwrap();
     assert_eq!(broken(&report.broken_links), [""; 0]);
     let edit = Operation::EditText(EditText {

@@ -77,7 +77,7 @@ fn a_dry_run_promises_the_id_that_the_plan_gives() {
     assert_eq!(promised(&applied), promised(&first));
     assert_eq!(bench.id("a.md", "New"), promised(&first)[0]);
     bench.undo("a.md").unwrap();
-    // The ids are those of sections that are gone now, so another plan has others.
+    // The ids are those of sections that are gone now, so another plan has different ones.
     let other = bench.editor.write(&dry, CallHooks::none()).unwrap();
     assert!(
         promised(&other)
@@ -110,7 +110,7 @@ fn the_time_of_a_document_follows_edits_by_the_clock_of_the_editor() {
     let editor = Editor::folder(bench.folder.path(), options).unwrap();
     write(&editor, vec![update("a.md", by_heading("Beta"), "Two.")]).unwrap();
     assert_eq!(modified(&editor), later());
-    // What another program wrote has the time of its file.
+    // Text from another program has the time of its file.
     fs::write(bench.path("a.md"), SAMPLE).unwrap();
     assert_eq!(modified(&editor), of_file());
 }

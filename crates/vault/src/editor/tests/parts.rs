@@ -1,4 +1,4 @@
-//! Texts that are longer than one answer: all of it can be written back, and no part of it.
+//! Texts that are longer than one answer: the whole text can be written back, but no part of it.
 
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn replacing(content: &str, scope: Scope, expected: Option<&str>) -> Operation {
     })
 }
 
-/// Lines with characters of all lengths, none of which begins a heading.
+/// Lines with characters of all lengths, none of which starts a heading.
 fn lines() -> impl Strategy<Value = Vec<String>> {
     let line = prop_oneof![
         8 => "[a-zé日🚀][a-z é日🚀]{0,30}[a-zé日🚀]",
@@ -151,7 +151,7 @@ fn a_marked_hash_guards_every_other_change() {
     assert_eq!(bench.text("a.md"), "");
 }
 
-/// A page of the text that a change is based on is a part also when somebody has changed the text since.
+/// A page of the text that a change is based on is still a part if someone has changed the text since.
 #[test]
 fn a_page_of_an_older_text_is_not_merged() {
     let bench = paged(&long_section(), 1 << 20);
@@ -170,7 +170,7 @@ fn a_page_of_an_older_text_is_not_merged() {
         assert!(matches!(refused, EditorError::PartOfText(_)), "{refused:?}");
     }
     assert_eq!(bench.text("a.md"), now);
-    // All of it is, with what the other one changed.
+    // The whole text is merged with the other change.
     let ours = text.clone() + "\nOur words.";
     bench
         .write(replacing(&ours, Scope::Body, Some(&hash)))

@@ -1,5 +1,5 @@
-//! Many processes on one document, and a program that knows nothing of us. Nothing that was reported as done is lost,
-//! nothing is done that was not reported, and every conflict is reported.
+//! Many processes on one document, and a program that knows nothing about them. Nothing that was reported as done is
+//! lost, nothing is done that was not reported, and every conflict is reported.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,17 +10,17 @@ use std::{
 use super::*;
 use crate::journal::EntryKind;
 
-/// What a child shall do, where, and which one it is, separated by bars.
+/// The child's task, folder and number, separated by bars.
 const CHILD: &str = "SECTILE_TEST_RACE";
-/// What a child says of an edit that it made: the entry, and the words that it wrote.
+/// Prefix of a child's report of an edit: the entry, and the words that it wrote.
 const SAID: &str = "made:";
 const DOCUMENT: &str = "a.md";
-/// The outside writer ends when this file is there.
+/// The outside writer ends when this file exists.
 const STOP: &str = "stop";
-/// Workers make their last edit when this file is there.
+/// Workers make their last edit when this file exists.
 const QUIET: &str = "quiet";
 
-/// A race, as its name says it.
+/// A race, which its name describes.
 #[derive(Clone, Copy, Debug)]
 struct Race {
     processes: usize,
@@ -53,7 +53,7 @@ impl Race {
     fn open(self, folder: &Path) -> Editor {
         let limits = EditorLimits {
             max_journal_bytes: self.max_journal_bytes,
-            // Waiting is no failure here, however slow the machine is.
+            // Waiting is not a failure here, however slow the machine is.
             lock_timeout: Duration::from_secs(300),
             ..EditorLimits::default()
         };
@@ -105,7 +105,7 @@ fn an_outside_writer_is_never_overwritten() {
     check_history(race, folder.path(), &made);
 }
 
-/// The edits that were reported, by entry: who, and what was written.
+/// The reported edits, by entry: the worker, and the text it wrote.
 type MadeEdits = BTreeMap<u64, (usize, String)>;
 
 fn spawn(job: &str, race: Race, folder: &Path, worker: usize) -> Child {
@@ -167,7 +167,7 @@ fn run(race: Race) -> (TempDir, MadeEdits) {
     (folder, made)
 }
 
-/// The last state holds the newest of each, and the shared text every line that was reported, once.
+/// Checks that the last state holds the newest text of each worker, and the shared section every reported line, once.
 fn check_made(race: Race, folder: &Path, made: &MadeEdits) {
     let editor = race.open(folder);
     let view = editor.view(&note(DOCUMENT)).unwrap();
@@ -203,7 +203,7 @@ fn check_made(race: Race, folder: &Path, made: &MadeEdits) {
     assert_eq!(left, 0, "temporary files are left");
 }
 
-/// Every edit that was reported is in the history, with what it wrote, and no other is. Each entry starts where the
+/// Checks that every reported edit is in the history, with what it wrote, and no other is. Each entry starts where the
 /// one before ended.
 fn check_history(race: Race, folder: &Path, made: &MadeEdits) {
     let editor = race.open(folder);
@@ -232,7 +232,7 @@ fn check_history(race: Race, folder: &Path, made: &MadeEdits) {
     println!("{} entries, {} of them ours", cards.len(), ours.len());
 }
 
-/// Not a test of its own: one of the processes. Without a parent it does nothing.
+/// Not a test itself: one of the processes. Without a parent it does nothing.
 #[test]
 fn child() {
     let Ok(job) = std::env::var(CHILD) else {
@@ -253,7 +253,7 @@ fn work(race: Race, folder: &Path, worker: usize) {
     let editor = race.open(folder);
     let own = format!("Own {worker}");
     for round in 0..race.edits {
-        // Now and then somebody else gets the lock.
+        // Now and then someone else gets the lock.
         if (round + worker).is_multiple_of(3) {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -307,7 +307,7 @@ fn add_to_shared(editor: &Editor, words: &str) {
     }
 }
 
-/// The text of a file that holds `wanted`. For a moment, while an edit that came too late is taken back, it may not.
+/// Reads a file until it holds `wanted`. For a moment, while a late edit is rolled back, it may not.
 fn read_until(file: &Path, wanted: &str) -> String {
     const MOST_LOOKS: usize = 2_000;
     for _ in 0..MOST_LOOKS {
@@ -320,7 +320,7 @@ fn read_until(file: &Path, wanted: &str) -> String {
     panic!("{wanted} is lost")
 }
 
-/// Counts in a section of its own, in place and by a rename in turn, and checks that no count was ever taken back.
+/// Counts in a section of its own, in place and by rename in turn, and checks that no count was ever reverted.
 fn write_outside(folder: &Path) {
     let file = folder.join(DOCUMENT);
     let mut count = 0_u64;

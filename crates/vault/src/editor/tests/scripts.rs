@@ -1,4 +1,4 @@
-//! Random scripts on random documents: whatever is done, bytes and ids are what a simple model says.
+//! Random scripts on random documents: whatever they do, bytes and ids match a simple model.
 
 mod generators;
 mod operations;
@@ -10,7 +10,7 @@ use super::*;
 use generators::{document, own_script, script};
 use world::World;
 
-/// Number of scripts of a property: `default`, or what `SECTILE_CASES` says for a longer run.
+/// Number of scripts for a property: `default`, or the value of `SECTILE_CASES` for a longer run.
 pub(super) fn cases(default: u32) -> ProptestConfig {
     let asked = std::env::var("SECTILE_CASES").ok();
     let cases = asked.and_then(|cases| cases.parse().ok());
@@ -24,7 +24,7 @@ pub(super) fn cases(default: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(1_500))]
 
-    /// Ours and other programs' edits, undo and redo, restarts.
+    /// Own and foreign edits, undo and redo, restarts.
     #[test]
     fn a_script_leaves_what_the_model_says(documents in proptest::collection::vec(document(), 2), script in script()) {
         let mut world = World::new(&documents);
@@ -39,7 +39,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(400))]
 
-    /// Undo as far as it goes leads back to the first byte, redo to the last.
+    /// Undoing everything leads back to the first byte, redoing everything to the last.
     #[test]
     fn all_the_way_back_and_forth(text in document(), script in own_script()) {
         let mut world = World::new(&[text]);
@@ -99,7 +99,7 @@ proptest! {
         if let Some((operation, error)) = refused {
             let mut all = operations.clone();
             all.push(operation);
-            // What the same request has made or deleted has no id and no entry yet.
+            // A section that the same request has created or deleted has no id and no entry yet.
             let gone = |error: EditorError| match error {
                 EditorError::SectionDeleted { .. } | EditorError::SectionNotFound { .. } => {
                     EditorError::SectionNotFound { section_id: None, near: Vec::new() }

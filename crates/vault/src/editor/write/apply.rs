@@ -1,4 +1,4 @@
-//! Operations, made on drafts.
+//! Applies operations to drafts.
 
 use sectile_markdown::{
     Change, Changes, Digest, Source, Span,
@@ -29,7 +29,7 @@ use crate::{
 };
 
 impl Transaction<'_> {
-    /// Makes all operations, in order, and repairs links.
+    /// Applies all operations, in order, and repairs links.
     pub(super) fn perform_all(
         &mut self,
         operations: &[Operation],
@@ -42,7 +42,7 @@ impl Transaction<'_> {
         self.settle_links(operations, watch)
     }
 
-    /// Makes one operation.
+    /// Applies one operation.
     fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
         match operation {
             Operation::Insert(insert) => self.insert(insert),
@@ -73,7 +73,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Notes what a step did.
+    /// Records the result of a step.
     fn done(&mut self, path: &str, section: Option<String>, merged: bool) {
         if let Some(id) = &section {
             self.touch(path, id);
@@ -85,7 +85,7 @@ impl Transaction<'_> {
         });
     }
 
-    /// The document and the place that `at` names.
+    /// Finds the document and the position that `at` names.
     fn place(
         &mut self,
         path: Option<&NotePath>,
@@ -211,7 +211,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lines of a section's heading.
+    /// Returns the lines of a section's heading.
     fn written_heading(&self, found: &SectionLocation) -> String {
         let draft = &self.drafts[&found.path];
         let section = draft.document.top_level().nth(found.position);
@@ -219,7 +219,7 @@ impl Transaction<'_> {
         String::from_utf8_lossy(heading.unwrap_or_default()).into_owned()
     }
 
-    /// The ids of a section and all that is below it.
+    /// Returns the ids of a section and everything below it.
     fn subtree_ids(&self, found: &SectionLocation) -> Vec<String> {
         let draft = &self.drafts[&found.path];
         let end = subtree_end(draft, found.position);
@@ -236,7 +236,7 @@ impl Transaction<'_> {
             expected_hash,
         } = relocation;
         let found = self.find(path.as_ref(), section)?;
-        // A text that changed meanwhile moves as it is now.
+        // A text that changed meanwhile is moved as it is now.
         let merged = !self.is_current(&found, expected_hash.as_deref(), HashScope::Subtree)?;
         let target = match (to, at) {
             (Some(to), _) => Some(to.clone()),
@@ -265,7 +265,7 @@ impl Transaction<'_> {
         let grafted = self.edit(&key, &graft, &subtree)?;
         let made = grafted.lineage.iter().filter(|origin| origin.is_none());
         if made.count() != subtree.len() {
-            // With the other document's line ends, the text has other headings.
+            // With the other document's line endings, the text has different headings.
             return Err(EditError::Escapes(Escape::Structure).into());
         }
         let gone = Edit::Delete {
@@ -339,7 +339,7 @@ impl Transaction<'_> {
             Scope::Body => (HashScope::Own, EditScope::Body(found.position)),
             Scope::Subtree => (HashScope::Subtree, EditScope::Subtree(found.position)),
         };
-        // The passage is compared itself, so a text that changed elsewhere does not matter.
+        // The passage itself is compared, so changes elsewhere in the text do not matter.
         let merged = !self.is_current(&found, expected_hash.as_deref(), hashed)?;
         let edit = Edit::ReplaceText {
             within,
@@ -407,10 +407,10 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// A path where no document is. The folders above it are made with the document.
+    /// Checks that `path` is free, and resolves its links. The folders above it are created with the document.
     fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
         let real = match self.writer.folder.real_path(path) {
-            // A link that leads nowhere.
+            // The path is a dangling link.
             Err(EditorError::DocumentNotFound) if self.writer.folder.root.is_occupied(path) => {
                 return Err(EditorError::DocumentExists);
             }
@@ -444,8 +444,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Notes that a draft goes to another path, and says what it is kept under then. One that is not on disk yet just
-    /// has that path.
+    /// Records that a draft moves to another path, and returns its new key. A draft that is not on disk yet simply gets
+    /// that path.
     fn rekeyed(&mut self, key: String, path: NotePath) -> String {
         match self.drafts.remove(&key) {
             Some(mut draft) if draft.base.is_none() => {
@@ -494,20 +494,20 @@ impl Transaction<'_> {
     }
 }
 
-/// Refuses a change of a whole document that is not what the caller based it on.
+/// Refuses to change a whole document that is no longer the one the caller based the change on.
 fn check_document(draft: &Draft, expected: Option<&str>, require: bool) -> Result<(), EditorError> {
     match (expected, &draft.base) {
         // Earlier operations of the same request may have changed it; the caller could not know the result.
         (Some(expected), Some(base)) if hash_matches(expected, base.hash()) => Ok(()),
         (Some(expected), _) if hash_matches(expected, &Digest::of(draft.text())) => Ok(()),
         (Some(_), _) => Err(EditorError::DocumentChanged),
-        // One that the same request makes has no hash yet.
+        // A document that the same request creates has no hash yet.
         (None, Some(_)) if require => Err(EditorError::HashRequired),
         (None, _) => Ok(()),
     }
 }
 
-/// The position after the last section below the one at `position`.
+/// Returns the position after the last section below the one at `position`.
 fn subtree_end(draft: &Draft, position: usize) -> usize {
     let Some(parts) = parts_of(draft.text(), &draft.document, position) else {
         return position;

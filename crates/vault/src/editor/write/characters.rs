@@ -1,4 +1,4 @@
-//! Control characters: no new text brings any into a document, and those that are there stay where they are.
+//! Control characters: new text cannot bring any into a document, and those that are there stay where they are.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use sectile_markdown::Value;
 use crate::NotePath;
 use crate::editor::EditorError;
 
-/// Refuses control characters in `text`, which is to take the place of `replaced`. As many as stood there may stand there
-/// again, so that what was read can be written back.
+/// Refuses control characters in `text`, which is about to replace `replaced`. As many as were there are allowed again,
+/// so that text can be written back as it was read.
 pub(super) fn check_text(
     field: &'static str,
     text: &str,
@@ -30,7 +30,7 @@ pub(super) fn check_text(
     Ok(())
 }
 
-/// Refuses control characters in a value of the front matter.
+/// Refuses control characters in a front matter value.
 pub(super) fn check_value(value: &Value) -> Result<(), EditorError> {
     match value {
         Value::String(text) => check_text("value", text, ""),
@@ -43,7 +43,7 @@ pub(super) fn check_value(value: &Value) -> Result<(), EditorError> {
     }
 }
 
-/// Refuses control characters in the path of a new file; there, a tab or a line break is one too.
+/// Refuses control characters in the path of a new file; there, tabs and line breaks count too.
 pub(super) fn check_new_path(path: &NotePath) -> Result<(), EditorError> {
     match path
         .as_str()
@@ -58,8 +58,8 @@ pub(super) fn check_new_path(path: &NotePath) -> Result<(), EditorError> {
     }
 }
 
-/// Whether a character has no place in a text. The form feed is among them: it reads as white space, and ends a line for
-/// some programs and not for others.
+/// Returns whether a character is refused in text. The form feed is refused: it reads as white space, and ends a line
+/// for some programs but not for others.
 fn is_refused(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
@@ -79,7 +79,7 @@ mod tests {
             .filter(|code| ![0x09, 0x0a, 0x0d].contains(code))
             .collect();
         assert_eq!(refused, expected);
-        // These mean something: a byte order mark, a joiner, a line separator, a direction.
+        // These have a meaning: a byte order mark, a joiner, a line separator, a direction.
         for kept in ['\u{feff}', '\u{200d}', '\u{2028}', '\u{202e}'] {
             assert_eq!(check_text("content", &kept.to_string(), ""), Ok(()));
         }

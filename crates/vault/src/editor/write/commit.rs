@@ -1,4 +1,5 @@
-//! From drafts to bytes on disk: intent, temporary files, swap, commit. At every point the old bytes or the new bytes.
+//! From drafts to bytes on disk: intent, temporary files, swap, commit. At any moment the file holds the old bytes or
+//! the new ones.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -19,7 +20,7 @@ use crate::{
     ledger::DocumentState,
 };
 
-/// What a commit says of itself.
+/// The description of a commit in the journal.
 pub(super) struct CommitHeader {
     pub(super) actor: String,
     pub(super) operation: String,
@@ -28,7 +29,7 @@ pub(super) struct CommitHeader {
     pub(super) kind: EntryKind,
 }
 
-/// Whether a commit was made.
+/// The outcome of a commit.
 pub(super) enum CommitOutcome {
     Yes {
         entry: u64,
@@ -40,12 +41,12 @@ pub(super) enum CommitOutcome {
     Changed,
 }
 
-/// What other programs did while a commit was under way.
+/// Changes that other programs made during a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ConcurrentChanges {
-    /// What was read back is not what was written.
+    /// Whether the bytes read back differ from the bytes written.
     pub(super) changed_since: bool,
-    /// Files that were written to after they were replaced, and are kept.
+    /// Number of files that were written to after they were replaced, and are kept.
     pub(super) rescued: usize,
 }
 
@@ -65,7 +66,8 @@ impl DocumentWriter {
         let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
         let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
         let (number, new_ids, final_ids) = self.store.record(|state| {
-            // The last moment: what comes after the intent is finished, whoever waits for it.
+            // This is the last chance to stop: everything after the intent is finished, whether or not the caller still
+            // waits.
             watch.check()?;
             let ledger = &state.ledger;
             let new_ids = state.completed_ids(transaction.new_sections())?;
@@ -75,7 +77,7 @@ impl DocumentWriter {
             let mut final_ids = Vec::new();
             for (draft, after) in drafts.iter().zip(&digests) {
                 let ids = given_out(&draft.ids, &new_ids);
-                // Where no file was, a document that the journal knows there is gone.
+                // If there was no file, a document that the journal knows at this path has been deleted.
                 let known = ledger
                     .document(draft.path.as_str())
                     .filter(|_| draft.base.is_some());
@@ -84,7 +86,7 @@ impl DocumentWriter {
                     next_document += 1;
                     next_document - 1
                 });
-                // One that was only read until now enters the journal with the ids that its sections have.
+                // A document that was only read so far enters the journal with the ids that its sections have.
                 let unknown = draft.base.as_ref().filter(|_| known.is_none());
                 let unknown = unknown.map(|base| self.without_history(base));
                 if let Some(unknown) = &unknown {
@@ -137,7 +139,7 @@ impl DocumentWriter {
             });
         if !matches!(carried_out, Ok(SwapOutcome::Done)) {
             for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
-                // Whether it worked is seen by looking at the documents, not by what the system says.
+                // Whether this worked is decided by reading the documents, not by the system's answer.
                 restore(&folder, name, (draft.old(), draft.bytes.as_deref()), place)
                     .unwrap_or_default();
             }
@@ -159,7 +161,7 @@ impl DocumentWriter {
         })
     }
 
-    /// A document that was only read until now, as the journal would know it.
+    /// Returns the state of a document that was only read so far, as the journal would have it.
     fn without_history(&self, base: &View) -> DocumentState {
         DocumentState {
             path: Some(base.path().as_str().to_owned()),
@@ -191,7 +193,7 @@ impl DocumentWriter {
         )))
     }
 
-    /// Where a draft's file is, and where it will be. The folders above a new place are made.
+    /// Returns the locations of a draft's file before and after. The folders above a new location are created.
     fn places(&self, draft: &Draft) -> Result<FileLocations, EditorError> {
         self.folder.check_target(&draft.path)?;
         if let Some(path) = &draft.moved_to {
@@ -211,9 +213,9 @@ impl DocumentWriter {
         Ok(places)
     }
 
-    /// Before the first change of this process, the entry of the private folder in the root is flushed: what was done is
-    /// to be found there after a power cut. A single document in the root itself needs no flush for that, as the one
-    /// behind its swap is the same.
+    /// Flushes the private folder's entry in the root before the first change of this process, so that it survives a
+    /// power cut. A single document in the root itself needs no such flush, because the flush after its swap is the
+    /// same.
     fn flush_root_once(&self, places: &[FileLocations]) -> Result<(), EditorError> {
         let is_covered = matches!(places, [place] if place.to.is_none() && place.from.is_in_root());
         if !is_covered && !self.is_root_flushed.load(Ordering::Relaxed) {
@@ -249,8 +251,8 @@ impl DocumentWriter {
         Ok(SwapOutcome::Done)
     }
 
-    /// Closes an intent that was taken back. Where that did not work, the intent stays open, and is settled when one of
-    /// its documents is next looked at.
+    /// Closes an intent that was rolled back. If the rollback failed, the intent stays open, and is settled when one of
+    /// its documents is next viewed.
     fn close(
         &self,
         folder: &PrivateFolder,
@@ -265,14 +267,14 @@ impl DocumentWriter {
             return Err(EditorError::Interrupted);
         }
         self.clean_up(folder, names, places);
-        // Without the record, the next look finds the old bytes and drops the intent.
+        // Without the record, the next view finds the old bytes and drops the intent.
         match self.store.append(Record::Abort { entry: number }) {
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    /// Reads the documents again. Whether they are what was written: another program may have changed one by now, which
-    /// is entered when it is next looked at.
+    /// Reads the documents again and returns whether they are as written. Another program may have changed one by now,
+    /// which is entered when it is next viewed.
     fn are_read_back(&self, drafts: &[&Draft]) -> Result<bool, EditorError> {
         let mut same = true;
         for draft in drafts {
@@ -288,8 +290,8 @@ impl DocumentWriter {
         Ok(same)
     }
 
-    /// Puts away what is left of the temporary files, and looks again at what was put away earlier. Answers how many
-    /// files another program has written to after they were replaced.
+    /// Cleans up the remaining temporary files, and rechecks replaced files that were kept earlier. Returns the number
+    /// of files that another program has written to after they were replaced.
     fn clean_up(
         &self,
         folder: &PrivateFolder,
@@ -301,7 +303,7 @@ impl DocumentWriter {
         for (name, place) in names.iter().zip(places) {
             match folder.settle(name, &place.all(), now) {
                 Ok(count) => rescued += count,
-                // Left-overs are put away at the next start.
+                // Leftovers are cleaned up at the next start.
                 Err(_) => return rescued,
             }
         }
@@ -309,7 +311,7 @@ impl DocumentWriter {
     }
 }
 
-/// What the temporary files of an entry are called.
+/// Returns the names of an entry's temporary files.
 fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec<StepName> {
     let steps = drafts.iter().zip(digests).enumerate();
     steps
@@ -321,7 +323,7 @@ fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec
         .collect()
 }
 
-/// Ids with the fresh ones filled in.
+/// Returns the ids with the fresh ones filled in.
 pub(super) fn given_out(ids: &[String], new: &[String]) -> Vec<String> {
     ids.iter()
         .map(|id| match ids::fresh_index(id) {

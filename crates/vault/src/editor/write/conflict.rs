@@ -1,4 +1,4 @@
-//! Changes that are based on an older text: combined with what is there now where that is clean, refused otherwise.
+//! Changes that are based on an older text: merged with the present text if that is clean, refused otherwise.
 
 use sectile_markdown::{Digest, Document, Source, Span, merge};
 
@@ -16,12 +16,13 @@ use crate::{
     ids,
 };
 
-/// How many entries back the base of a change is looked for.
+/// Number of entries that are searched for the base of a change.
 const MOST_ENTRIES_BACK: usize = 256;
-/// How many bytes of older texts a request reads while it looks for such bases, all its operations together.
+/// Number of bytes of older texts that all operations of a request together may read while searching for bases:
+/// sixteen documents of the largest default size.
 pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
 
-/// Which text a hash speaks of.
+/// The text that a hash covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HashScope {
     /// A section's own text.
@@ -30,7 +31,7 @@ pub(super) enum HashScope {
     Subtree,
 }
 
-/// The text of a section that `hashed` speaks of, and the text that a caller may replace in that scope.
+/// Returns the digest of the text that `hashed` covers, and the text that a caller may replace in that scope.
 fn texts(
     bytes: &[u8],
     document: &Document,
@@ -55,7 +56,7 @@ fn replaceable(parts: &Parts, scope: Scope) -> Span {
 }
 
 impl Transaction<'_> {
-    /// Whether the section is what the caller based its change on. `Ok(false)` when it is not.
+    /// Returns whether the section is still the one that the caller based its change on.
     pub(super) fn is_current(
         &self,
         found: &SectionLocation,
@@ -84,7 +85,7 @@ impl Transaction<'_> {
         }))
     }
 
-    /// The text to write when the caller wants `ours` and based it on a text with the hash `expected`.
+    /// Returns the text to write when the caller wants `ours` and based it on a text with the hash `expected`.
     pub(super) fn merged(
         &self,
         found: &SectionLocation,
@@ -116,7 +117,7 @@ impl Transaction<'_> {
         Err(self.conflict(found, hashed, base, Some(ours), &theirs))
     }
 
-    /// The answer to a change that cannot be combined with what is there.
+    /// Returns the error for a change that cannot be merged with the present text.
     pub(super) fn conflict(
         &self,
         found: &SectionLocation,
@@ -144,13 +145,13 @@ impl Transaction<'_> {
         }))
     }
 
-    /// The text of a section that a caller may replace in this scope.
+    /// Returns the text of a section that a caller may replace in this scope.
     pub(super) fn present(&self, found: &SectionLocation, scope: Scope) -> String {
         let text = self.part(found, |parts| replaceable(parts, scope));
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// The whole subtree as it is, for a conflict about it.
+    /// Returns the whole present subtree, for a conflict about it.
     pub(super) fn subtree_text(&self, found: &SectionLocation) -> Vec<u8> {
         self.part(found, |parts| parts.subtree).to_vec()
     }
@@ -165,8 +166,8 @@ impl Transaction<'_> {
 }
 
 impl DocumentWriter {
-    /// The text that had the hash `expected`, if it is in the journal and `room`, this many bytes of older texts, is enough
-    /// to get there.
+    /// Returns the text that had the hash `expected`, if it is in the journal and can be reached by reading at most
+    /// `room` bytes of older texts.
     fn base_of(
         &self,
         draft: &Draft,

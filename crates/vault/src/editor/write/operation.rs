@@ -1,4 +1,4 @@
-//! What can be done to documents and sections.
+//! The operations on documents and sections.
 
 use sectile_markdown::{Value, edit::PayloadHeadings};
 
@@ -7,170 +7,170 @@ use crate::{NotePath, editor::SectionRef};
 /// One change that a caller asks for.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    /// A new section.
+    /// Inserts a section.
     Insert(InsertSection),
-    /// Another text for a section.
+    /// Replaces the text of a section.
     Update(UpdateSection),
-    /// A section goes, with all that is below it.
+    /// Deletes a section with everything below it.
     Delete(DeleteSection),
-    /// A section goes elsewhere, with all that is below it. Links to it, and in it, go on leading where they led.
+    /// Moves a section with everything below it. Links to it, and in it, keep their targets.
     Move(MoveSection),
-    /// Another heading for a section.
+    /// Changes the heading of a section.
     Rename(RenameSection),
-    /// Other words for the same passage.
+    /// Replaces a passage.
     EditText(EditText),
-    /// A key of the front matter.
+    /// Sets or removes a key of the front matter.
     SetFrontMatter(SetFrontMatter),
-    /// A new document.
+    /// Creates a document.
     CreateDocument(CreateDocument),
-    /// Another path for a document.
+    /// Changes the path of a document.
     RenameDocument(RenameDocument),
-    /// A document goes.
+    /// Deletes a document.
     DeleteDocument(DeleteDocument),
 }
 
-/// A new section.
+/// Inserts a section.
 #[derive(Clone, Debug)]
 pub struct InsertSection {
-    /// The document; may be left out when the place names a section.
+    /// The document; may be omitted if `at` names a section.
     pub path: Option<NotePath>,
-    /// Its heading.
+    /// The heading of the new section.
     pub heading: String,
-    /// Its text.
+    /// The text of the new section.
     pub content: String,
-    /// Where.
+    /// The place for the new section.
     pub at: Placement,
-    /// Its level, if not the one that the place suggests.
+    /// Its level, if not the one that its place implies.
     pub level: Option<u8>,
-    /// What to do with headings in the text.
+    /// How to treat headings in the text.
     pub headings: PayloadHeadings,
-    /// A name by which later operations of the same request can speak of it.
+    /// A label by which later operations of the same request can refer to it.
     pub label: Option<String>,
 }
 
-/// Another text for a section.
+/// Replaces the text of a section.
 #[derive(Clone, Debug)]
 pub struct UpdateSection {
-    /// Which document, when the section is named by its heading.
+    /// The document, if the section is named by its heading.
     pub path: Option<NotePath>,
-    /// Which section.
+    /// The section.
     pub section: SectionRef,
-    /// The text.
+    /// The new text.
     pub content: String,
-    /// Its own text, or all below its heading.
+    /// Whether to replace the section's own text, or everything below its heading.
     pub scope: Scope,
-    /// What to do with headings in the text.
+    /// How to treat headings in the text.
     pub headings: PayloadHeadings,
     /// The hash of the text that this is based on.
     pub expected_hash: Option<String>,
 }
 
-/// A section goes, with all that is below it.
+/// Deletes a section with everything below it.
 #[derive(Clone, Debug)]
 pub struct DeleteSection {
-    /// Which document, when the section is named by its heading.
+    /// The document, if the section is named by its heading.
     pub path: Option<NotePath>,
-    /// Which section.
+    /// The section.
     pub section: SectionRef,
     /// The hash of the subtree that this is based on.
     pub expected_hash: Option<String>,
 }
 
-/// A section goes elsewhere, with all that is below it. Links to it, and in it, go on leading where they led.
+/// Moves a section with everything below it. Links to it, and in it, keep their targets.
 #[derive(Clone, Debug)]
 pub struct MoveSection {
-    /// Which document, when the section is named by its heading.
+    /// The document, if the section is named by its heading.
     pub path: Option<NotePath>,
-    /// Which section.
+    /// The section.
     pub section: SectionRef,
-    /// Where.
+    /// The new place.
     pub at: Placement,
-    /// Into which document, if not the same.
+    /// The document to move it to, if not the same.
     pub to: Option<NotePath>,
-    /// Its level there, if not the one that the place suggests.
+    /// Its level there, if not the one that its place implies.
     pub level: Option<u8>,
     /// The hash of the subtree that this is based on.
     pub expected_hash: Option<String>,
 }
 
-/// Another heading for a section.
+/// Changes the heading of a section.
 #[derive(Clone, Debug)]
 pub struct RenameSection {
-    /// Which document, when the section is named by its heading.
+    /// The document, if the section is named by its heading.
     pub path: Option<NotePath>,
-    /// Which section.
+    /// The section.
     pub section: SectionRef,
-    /// The heading.
+    /// The new heading.
     pub heading: String,
-    /// Another level, if wanted.
+    /// The new level, if it changes.
     pub level: Option<u8>,
-    /// Whether links to the section are repaired, in all documents.
+    /// Whether links to the section are repaired in all documents.
     pub repair_links: bool,
     /// The hash of the text that this is based on.
     pub expected_hash: Option<String>,
 }
 
-/// Other words for the same passage.
+/// Replaces a passage.
 #[derive(Clone, Debug)]
 pub struct EditText {
-    /// Which document.
+    /// The document.
     pub path: Option<NotePath>,
-    /// Which section; without one, the whole document.
+    /// The section; without one, the whole document.
     pub section: Option<SectionRef>,
-    /// What is there.
+    /// The passage to replace.
     pub old_text: String,
-    /// What shall be there.
+    /// The passage to put there.
     pub new_text: String,
-    /// How often it must occur.
+    /// Number of times that the passage must occur.
     pub expected_count: usize,
-    /// Its own text, or all below its heading.
+    /// Whether to search the section's own text, or everything below its heading.
     pub scope: Scope,
-    /// The hash of the text that this is based on; of the document, when no section is named.
+    /// The hash of the text that this is based on; of the document if no section is named.
     pub expected_hash: Option<String>,
 }
 
-/// A key of the front matter.
+/// Sets or removes a key of the front matter.
 #[derive(Clone, Debug)]
 pub struct SetFrontMatter {
-    /// Which document.
+    /// The document.
     pub path: Option<NotePath>,
     /// The key.
     pub key: String,
-    /// Its value; without one, the key goes.
+    /// Its value; without one, the key is removed.
     pub value: Option<Value>,
 }
 
-/// A new document.
+/// Creates a document.
 #[derive(Clone, Debug)]
 pub struct CreateDocument {
-    /// Its path.
+    /// The path of the new document.
     pub path: NotePath,
-    /// Its text.
+    /// The text of the new document.
     pub content: String,
 }
 
-/// Another path for a document.
+/// Changes the path of a document.
 #[derive(Clone, Debug)]
 pub struct RenameDocument {
-    /// Which document.
+    /// The document.
     pub path: NotePath,
-    /// Its new path.
+    /// The new path.
     pub new_path: NotePath,
-    /// Whether links to the document, and relative ones in it, are repaired.
+    /// Whether links to the document, and relative links in it, are repaired.
     pub repair_links: bool,
 }
 
-/// A document goes.
+/// Deletes a document.
 #[derive(Clone, Debug)]
 pub struct DeleteDocument {
-    /// Which document.
+    /// The document.
     pub path: NotePath,
     /// The hash of the document that this is based on.
     pub expected_hash: Option<String>,
 }
 
 impl Operation {
-    /// The paths and section ids that it names.
+    /// Returns the paths and section ids that the operation names.
     pub(super) fn names(&self) -> (Vec<&NotePath>, Vec<&str>) {
         fn id(section: &SectionRef) -> Option<&str> {
             section.id.as_deref()
@@ -215,7 +215,7 @@ impl Operation {
         }
     }
 
-    /// The hash that the caller based the change on.
+    /// Returns the hash that the caller based the change on.
     #[must_use]
     pub fn expected_hash(&self) -> Option<&str> {
         match self {
@@ -235,39 +235,39 @@ impl Operation {
     }
 }
 
-/// Where a section goes.
+/// The place of a section in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// At this index of the list of all sections.
+    /// This index in the list of all sections.
     Position(usize),
-    /// Next to another section.
+    /// A place relative to another section.
     Next {
-        /// How.
+        /// The relation to that section.
         relative: RelativePlacement,
-        /// Which one.
+        /// The other section.
         anchor: SectionRef,
     },
 }
 
-/// How a place lies to a section.
+/// A place relative to a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelativePlacement {
-    /// Before it.
+    /// Before the section.
     Before,
-    /// After it and all that is below it.
+    /// After the section and everything below it.
     After,
-    /// Its first subsection.
+    /// As its first subsection.
     FirstChild,
-    /// Its last subsection.
+    /// As its last subsection.
     LastChild,
 }
 
-/// Which text of a section.
+/// The part of a section that is read or replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Between its heading and the next one.
+    /// The text between its heading and the next one.
     #[default]
     Body,
-    /// All below its heading, subsections included.
+    /// Everything below its heading, including subsections.
     Subtree,
 }

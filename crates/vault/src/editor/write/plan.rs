@@ -1,14 +1,14 @@
-//! Plans: what dry runs found, kept until they are applied.
+//! Plans: results of dry runs, kept until they are applied.
 
 use super::WriteRequest;
 
-/// Plans that were made by dry runs and not applied yet.
+/// Plans that were made by dry runs and have not been applied.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     plans: Vec<(String, Plan)>,
 }
 
-/// What a dry run found: the bytes it would write.
+/// The result of a dry run: the bytes it would write.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) request: WriteRequest,
@@ -36,7 +36,7 @@ impl Plans {
         self.plans.push((token, plan));
     }
 
-    /// The ids that a plan promises.
+    /// Returns the ids that a plan promises.
     pub(super) fn ids(&self, token: &str) -> Option<Vec<String>> {
         let (_, plan) = self.plans.iter().find(|(known, _)| known == token)?;
         Some(plan.ids.clone())

@@ -1,4 +1,4 @@
-//! Repairs of links: made in drafts of their own, together with what makes them needed.
+//! Link repairs: made in drafts of their own, together with the change that requires them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,14 +13,15 @@ use crate::editor::{
     links::{DocumentFixes, LinkFix, Permits, ScanResult, look_at_links, sections_at},
 };
 
-/// A repaired wiki link in a heading changes the heading, which other links may name, and so on.
+/// Most rounds of repairs: a repaired wiki link in a heading changes the heading, which other links may name.
 const MOST_ROUNDS: usize = 8;
 
 impl Transaction<'_> {
-    /// Repairs the links that operations want repaired, in all documents, and notes those that the transaction breaks.
+    /// Repairs the links that operations want repaired, in all documents, and records those that the transaction
+    /// breaks.
     ///
-    /// Documents with links to repair are locked like all others. Where somebody else holds some, they are noted as
-    /// missing, all of them, and the request starts over.
+    /// Documents with links to repair are locked like all others. If someone else holds some, all of these are recorded
+    /// as missing, and the request starts over.
     pub(super) fn settle_links(
         &mut self,
         operations: &[Operation],
@@ -48,7 +49,7 @@ impl Transaction<'_> {
             homes.extend(ids.map(|id| (id.as_str(), draft.path.as_str())));
         }
         let mut followed = HashSet::new();
-        // Every operation notes one step.
+        // Every operation records one step.
         for (operation, step) in operations.iter().zip(&self.steps) {
             let id = step.section.as_deref().unwrap_or_default();
             match operation {
@@ -79,7 +80,7 @@ impl Transaction<'_> {
         permits
     }
 
-    /// Makes the repairs that were found. Answers whether links must be looked at again.
+    /// Applies the repairs that were found. Returns whether links must be scanned again.
     fn repair(&mut self, found: ScanResult, permits: &mut Permits) -> Result<bool, EditorError> {
         let mut again = false;
         self.broken = found.broken;
@@ -92,14 +93,14 @@ impl Transaction<'_> {
         for (path, fixes) in found.fixes {
             if !self.drafts.contains_key(&path) {
                 if !self.writer.folder.may_change(&fixes.path) {
-                    // A document that nobody asked to change is not a reason to refuse what was asked for.
+                    // A document that nobody asked to change is not a reason to refuse the request.
                     let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
                     broken.for_each(|link| self.broken.push(link));
                     continue;
                 }
                 match self.draft(&fixes.path) {
                     Ok(draft) if Digest::of(draft.text()) == fixes.digest => {}
-                    // Another program just wrote it, or took it away.
+                    // Another program just wrote or removed it.
                     Ok(_) | Err(EditorError::DocumentNotFound | EditorError::Edit(_)) => {
                         again = true;
                         continue;
@@ -112,7 +113,7 @@ impl Transaction<'_> {
         Ok(again)
     }
 
-    /// Changes the links of one document. Answers whether a heading changed with them.
+    /// Changes the links of one document. Returns whether a heading changed with them.
     fn respell(
         &mut self,
         path: &str,
@@ -126,7 +127,7 @@ impl Transaction<'_> {
             sections.map(|section| heading(section.heading)).collect()
         };
         let before = headings(self);
-        // Front matter comes last: it stands above the text, whose offsets would be others behind it.
+        // Front matter comes last: it is above the text, whose offsets would shift otherwise.
         let (above, below): (Vec<LinkFix>, Vec<LinkFix>) =
             fixes.fixes.into_iter().partition(|fix| fix.in_front_matter);
         let text_changed = self.respell_part(path, below, Edit::WithinLines)?;
@@ -137,8 +138,8 @@ impl Transaction<'_> {
         Ok(text_changed && before != headings(self))
     }
 
-    /// Changes the links of the text of a document, or those of its front matter. Answers whether that could be done;
-    /// otherwise they are noted as broken.
+    /// Changes the links in the text of a document, or those in its front matter. Returns whether that was possible;
+    /// otherwise they are recorded as broken.
     fn respell_part(
         &mut self,
         path: &str,

@@ -1,4 +1,4 @@
-//! What callers are told of a write: made when it is done, foreseen by a dry run, or made again for a retry.
+//! Reports of writes: made after a commit, predicted by a dry run, or rebuilt for a retry.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -15,56 +15,57 @@ use crate::{
     ids,
 };
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, Default)]
 pub struct WriteReport {
-    /// The entry of the history; `None` when nothing changed or nothing was written.
+    /// The history entry; `None` if nothing changed or nothing was written.
     pub entry: Option<u64>,
     /// The plan to apply, after a dry run.
     pub plan: Option<String>,
-    /// The documents that it changed.
+    /// The documents that changed.
     pub documents: Vec<DocumentReport>,
-    /// What each operation did.
+    /// The result of each operation.
     pub steps: Vec<StepReport>,
-    /// Links that were repaired.
+    /// Number of links that were repaired.
     pub repaired_links: usize,
-    /// Links that worked before and do not any more, and new ones that do not work; the first fifty.
+    /// Links that the request broke, and new ones that lead nowhere; the first fifty.
     pub broken_links: Vec<BrokenLink>,
-    /// How many of these there are besides.
+    /// Number of broken links beyond those listed.
     pub broken_links_more: usize,
-    /// Whether this is the answer to a request that was met before.
+    /// Whether this repeats the answer to an earlier request.
     pub replayed: bool,
     /// Whether another program changed a document again before the answer.
     pub changed_since: bool,
-    /// Files that another program wrote to after they were replaced. What it wrote is kept in the private folder.
+    /// Number of files that another program wrote to after they were replaced. Its bytes are kept in the private
+    /// folder.
     pub rescued: usize,
 }
 
-/// What became of one document.
+/// The result for one document.
 #[derive(Clone, Debug)]
 pub struct DocumentReport {
     /// Its path now.
     pub path: String,
     /// The number of its last entry.
     pub revision: u64,
-    /// Its digest now; `None` when it is gone.
+    /// Its digest now; `None` if it was deleted.
     pub hash: Option<Digest>,
-    /// What changed.
+    /// A unified diff of the change.
     pub diff: String,
-    /// Whether the diff was cut.
+    /// Whether the diff was truncated.
     pub diff_truncated: bool,
-    /// The document now; `None` when it is gone.
+    /// The document now; `None` if it was deleted.
     pub view: Option<Arc<View>>,
 }
 
-/// What one operation did.
+/// The result of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct StepReport {
     /// The document.
     pub path: String,
     /// The section, as it is now.
     pub section: Option<SectionInfo>,
-    /// Whether the change was combined with one that somebody else made meanwhile.
+    /// Whether the change was merged with one that someone else made meanwhile.
     pub merged: bool,
 }
 
@@ -80,7 +81,7 @@ impl DocumentWriter {
         }
         let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
         token.truncate(24);
-        // The same plan promises the same ids, however often it is asked for.
+        // The same plan promises the same ids, however often it is requested.
         let promised = self.plans().ids(&token);
         let ids = match promised.filter(|ids| ids.len() == transaction.fresh.len()) {
             Some(ids) => ids,
@@ -100,7 +101,7 @@ impl DocumentWriter {
         Ok(report)
     }
 
-    /// What a transaction did, or would do when there are no views.
+    /// Reports what a transaction did, or would do if there are no views.
     pub(super) fn report(
         &self,
         transaction: &Transaction<'_>,
@@ -177,12 +178,12 @@ impl DocumentWriter {
         }
     }
 
-    /// What a transaction would do.
+    /// Reports what a transaction would do.
     pub(super) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
         self.report(transaction, None, &[], &[])
     }
 
-    /// The answer to the request that entry `number` met, made again.
+    /// Rebuilds the answer to the request that made entry `number`.
     pub(super) fn report_of_entry(
         &self,
         number: u64,
@@ -244,7 +245,7 @@ impl DocumentWriter {
         self.diff(names, old, &draft.changes)
     }
 
-    /// A unified diff, and whether it was cut. A document that is not there has no name.
+    /// Returns a unified diff, and whether it was truncated. A document that does not exist has no name.
     fn diff(
         &self,
         names: (Option<&str>, Option<&str>),

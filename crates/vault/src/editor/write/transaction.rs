@@ -1,4 +1,4 @@
-//! A request under way: drafts of the documents it changes, in memory, until they are committed together.
+//! A request in flight: drafts of the documents it changes, in memory, until they are committed together.
 
 use std::{
     cell::Cell,
@@ -26,7 +26,7 @@ use crate::{
 pub(super) struct Transaction<'e> {
     pub(super) writer: &'e DocumentWriter,
     locks: DocumentLocks,
-    /// Documents that somebody else holds. With any of these, the request starts over and waits for them.
+    /// Documents that someone else holds. If there are any, the request starts over and waits for them.
     pub(super) missing: BTreeSet<String>,
     pub(super) drafts: BTreeMap<String, Draft>,
     /// Headings of sections that have no id yet.
@@ -35,11 +35,11 @@ pub(super) struct Transaction<'e> {
     pub(super) promised: Vec<String>,
     pub(super) labels: HashMap<String, String>,
     pub(super) steps: Vec<PendingStep>,
-    /// Bytes that deletions take.
+    /// Number of bytes that are deleted.
     pub(super) deleted_bytes: usize,
     pub(super) repaired_links: usize,
     pub(super) broken: BrokenLinks,
-    /// How many bytes of older texts may still be read.
+    /// Number of bytes of older texts that may still be read.
     pub(super) room_back: Cell<usize>,
 }
 
@@ -69,7 +69,7 @@ impl<'e> Transaction<'e> {
         }
     }
 
-    /// Makes sure that the document at `path`, which has no links in it, is locked.
+    /// Ensures that the document at `path`, a path without links, is locked.
     pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
         let store = &self.writer.store;
         if store.lock_another(&mut self.locks, path.as_str())? {
@@ -80,11 +80,11 @@ impl<'e> Transaction<'e> {
         }
     }
 
-    /// The draft of the document at `path`, which must exist.
+    /// Returns the draft of the document at `path`, which must exist.
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.writer.folder.check_path(path)?;
         let real = self.writer.folder.real_path(path)?;
-        // A link may have the name of a document and lead to something else.
+        // A link may have the name of a document but lead to something else.
         self.writer.folder.check_path(&real)?;
         let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
@@ -112,7 +112,7 @@ impl<'e> Transaction<'e> {
         }
     }
 
-    /// What the draft of the document that is at `path` by now is kept under: where the document was at first.
+    /// Returns the key for the draft of the document that is now at `path`: the document's original path.
     fn key_of(&self, path: &NotePath) -> String {
         let moved = self
             .drafts
@@ -121,20 +121,20 @@ impl<'e> Transaction<'e> {
         moved.map_or_else(|| path.as_str().to_owned(), |(key, _)| key.clone())
     }
 
-    /// An id for a section that has none yet.
+    /// Returns a placeholder id for a section that has none yet.
     pub(super) fn fresh_id(&mut self, heading: &str) -> String {
         self.fresh.push(heading.to_owned());
         ids::fresh(self.fresh.len() - 1)
     }
 
-    /// The sections that have no id yet: the id that each was promised, if it was, and its heading.
+    /// Returns the sections that have no id yet: each one's promised id, if any, and its heading.
     pub(super) fn new_sections(&self) -> impl Iterator<Item = (Option<String>, &str)> {
         let promised = self.promised.iter().cloned().map(Some);
         let promised = promised.chain(std::iter::repeat(None));
         promised.zip(self.fresh.iter().map(String::as_str))
     }
 
-    /// Makes an edit on a draft. Sections that it makes get the ids in `given`, in order, then fresh ones.
+    /// Applies an edit to a draft. Sections that it creates get the ids in `given`, in order, then fresh ones.
     pub(super) fn edit(
         &mut self,
         path: &str,
@@ -187,7 +187,7 @@ impl<'e> Transaction<'e> {
         self.touch_all(path, [id.to_owned()]);
     }
 
-    /// Notes sections that the request concerns, each once.
+    /// Records sections that the request concerns, each once.
     pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
         if let Some(draft) = self.drafts.get_mut(path) {
             work::count(draft.touched.len());
@@ -251,7 +251,7 @@ impl<'e> Transaction<'e> {
             Some(found) => found,
             None => {
                 if let Some(path) = path {
-                    // Looking at the document may be what tells its ids.
+                    // Viewing the document may reveal its ids.
                     self.draft(path)?;
                 }
                 if let Some(found) = path.and_then(|path| self.in_draft(path, &id)) {
@@ -271,7 +271,7 @@ impl<'e> Transaction<'e> {
             && self.writer.folder.real_path(path)? != *self.drafts[&key].final_path()
         {
             return Err(EditorError::BadReference(
-                "The section is in another document than path says.",
+                "The section is not in the document that path names.",
             ));
         }
         Ok(SectionLocation {
@@ -281,7 +281,7 @@ impl<'e> Transaction<'e> {
         })
     }
 
-    /// The section of an id in the draft of the document at `path`.
+    /// Finds the section with this id in the draft of the document at `path`.
     fn in_draft(&self, path: &NotePath, id: &str) -> Option<SectionLocation> {
         let key = self.key_of(&self.writer.folder.real_path(path).ok()?);
         let ids = &self.drafts.get(&key)?.ids;
@@ -292,13 +292,13 @@ impl<'e> Transaction<'e> {
         })
     }
 
-    /// Why an id names nothing.
+    /// Returns the error for an unknown id.
     fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
         let within = path.and_then(|path| self.draft(path).ok().map(|draft| snapshot(draft)));
         self.writer.reader.unknown_id(id, within.as_ref())
     }
 
-    /// Refuses changes of documents that may not be written.
+    /// Refuses to change documents that are not writable.
     pub(super) fn check_writable(&self) -> Result<(), EditorError> {
         for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
             if draft.base.is_some() {
@@ -310,7 +310,7 @@ impl<'e> Transaction<'e> {
         Ok(())
     }
 
-    /// What the transaction comes to, for comparison with a plan.
+    /// Returns the result of the transaction, for comparison with a plan.
     pub(super) fn planned(&self) -> Vec<PlannedDocument> {
         let changed = self.drafts.values().filter(|draft| draft.is_changed());
         changed
@@ -326,7 +326,7 @@ impl<'e> Transaction<'e> {
     }
 }
 
-/// An error that speaks of sections by position, in terms of the document.
+/// Converts an error that names sections by position.
 fn explained(draft: &Draft, error: EditError) -> EditorError {
     match error {
         EditError::Reparents { section } => match snapshot(draft).candidate(section) {

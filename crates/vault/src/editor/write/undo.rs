@@ -1,4 +1,4 @@
-//! Undo and redo: an entry is taken back by the inverse of its changes, shifted past what came later.
+//! Undo and redo: an entry is undone by applying the inverse of its changes, shifted past later ones.
 //!
 //! Nothing that came later is lost: where later changes, ours or another program's, touch the same text, the undo is
 //! refused.
@@ -20,33 +20,33 @@ use crate::{
     ledger::DocumentState,
 };
 
-/// What to take back or make again.
+/// A request to undo or redo an entry.
 #[derive(Clone, Debug)]
 pub struct UndoRequest {
-    /// The document whose last change is meant.
+    /// The document whose last change is undone.
     pub path: Option<NotePath>,
     /// The entry, if not the last one.
     pub entry: Option<u64>,
-    /// Make it again instead.
+    /// Whether to redo it instead.
     pub redo: bool,
-    /// Who asks.
+    /// The caller.
     pub actor: String,
-    /// Why.
+    /// The caller's reason, if one was given.
     pub reason: Option<String>,
-    /// The caller's name for the request, and a digest of what it asks.
+    /// The caller's id for the request, and a digest of its content.
     pub request: Option<(String, String)>,
-    /// Only say what would happen.
+    /// Whether to only report what would happen.
     pub dry_run: bool,
 }
 
 impl DocumentWriter {
-    /// Takes back an entry, or makes one again.
+    /// Undoes an entry, or redoes one.
     pub(crate) fn undo(
         &self,
         request: &UndoRequest,
         watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        // Where one document is edited, an entry of another is none.
+        // Where a single document is edited, entries of others do not exist.
         let path = request.path.as_ref().or(self.folder.only.as_ref());
         let asked = path.map(|path| {
             self.folder
@@ -69,7 +69,7 @@ impl DocumentWriter {
             for path in &paths {
                 self.store.finish_pending(path)?;
             }
-            // The first try may have been under way until now.
+            // The first attempt may have been in flight until now.
             if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
                 return Ok(report);
             }
@@ -113,8 +113,8 @@ impl DocumentWriter {
         Err(EditorError::KeepsChanging)
     }
 
-    /// Notices what other programs did to the document, which need not exist. This locks it, so it is not done while
-    /// locks are held.
+    /// Detects what other programs did to the document, which need not exist. This locks the document, so it must not
+    /// be called while locks are held.
     fn look_at(&self, path: Option<&NotePath>) -> Result<(), EditorError> {
         let Some(path) = path else {
             return Ok(());
@@ -123,7 +123,7 @@ impl DocumentWriter {
         self.reader.looked_at(path).map(|_| ())
     }
 
-    /// The entry that is meant, and the one whose changes must be inverted for it.
+    /// Returns the requested entry, and the one whose changes must be inverted for it.
     fn chosen(
         &self,
         request: &UndoRequest,
@@ -156,7 +156,7 @@ impl DocumentWriter {
             .entry(target)
             .filter(|card| card.step(known.id).is_some())
             .ok_or(EditorError::EntryNotFound)?;
-        // What was taken back and made again may be taken back again: the last entry about it tells how it stands.
+        // An entry that was undone and redone may be undone again: the last entry about it tells its state.
         let is_about = |number: &&u64| {
             **number == target
                 || state.ledger.entry(**number).is_some_and(|card| {
@@ -179,7 +179,7 @@ impl DocumentWriter {
         }
     }
 
-    /// Where the documents of an entry are now, and where they would be.
+    /// Returns where the documents of an entry are now, and where they would be.
     fn current_paths(&self, entry: &Entry) -> BTreeSet<String> {
         let state = self.store.state();
         let mut paths = BTreeSet::new();
@@ -192,7 +192,7 @@ impl DocumentWriter {
         paths
     }
 
-    /// Something that the journal knows of a step's document. Not all of it: that grows with the history.
+    /// Reads something from the state of a step's document without cloning all of it, which grows with the history.
     fn known_of<T>(
         &self,
         step: &Step,
@@ -203,7 +203,7 @@ impl DocumentWriter {
         known.map(what).ok_or(EditorError::EntryNotFound)
     }
 
-    /// The draft that takes one step back.
+    /// Returns the draft that reverts one step.
     fn reverted(&self, entry: &Entry, step: &Step) -> Result<Draft, EditorError> {
         let old_path = recorded_path(&step.path)?;
         if step.after.is_none() {
@@ -242,7 +242,7 @@ impl DocumentWriter {
             None
         };
         if step.moved_to.as_ref().is_some_and(|to| to != path.as_str()) {
-            // It was moved once more.
+            // It was moved again.
             return Err(overlaps);
         }
         let mut draft = Draft {
@@ -273,7 +273,7 @@ impl DocumentWriter {
         Ok(draft)
     }
 
-    /// A document that was deleted, as it was.
+    /// Returns the draft that restores a deleted document.
     fn brought_back(&self, step: &Step, path: NotePath) -> Result<Draft, EditorError> {
         let taken =
             self.folder.root.is_occupied(&path) || !matches!(self.folder.read_any(&path), Ok(None));
@@ -315,7 +315,7 @@ impl DocumentWriter {
             return Err(EditorError::TextUnknown);
         }
         let later = &known.entries[at + 1..];
-        // Where the document was later the same as before, what lies between cancels out.
+        // If the document later returned to an earlier state, the changes in between cancel out.
         let mut last_with: HashMap<String, usize> = HashMap::new();
         let afters: Vec<Option<String>> = {
             let state = self.store.state();
@@ -364,8 +364,8 @@ impl DocumentWriter {
     }
 }
 
-/// The ids after a shifted undo: sections outside its changes keep theirs, sections that it brings back get theirs again.
-/// `None` when a section that the undo is not about would change.
+/// Returns the ids after a shifted undo: sections outside its changes keep theirs, and sections that it restores get
+/// theirs back. `None` if a section that the undo does not concern would change.
 fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
     let view = draft.base.as_ref()?;
     let back = draft.changes.inverse(view.bytes());
@@ -380,7 +380,7 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
     let mut kept: BTreeSet<usize> = BTreeSet::new();
     for (_, section, _) in draft.document.top_level() {
         let start = section.heading.start;
-        // The way back replaces what the changes put there.
+        // The inverse replaces what the changes put there.
         let is_new = back.replaces(start);
         let origin = origins
             .get(start)
@@ -422,8 +422,8 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Refuses an undo that brings a section back into one document while another keeps its id: what another program wrote
-/// there counts as that section now.
+/// Refuses an undo that restores a section in one document while another holds its id: what another program wrote there
+/// counts as that section now.
 fn check_ids(transaction: &Transaction<'_>) -> Result<(), EditorError> {
     let drafts = transaction.drafts.values();
     let mut ids = drafts.clone().flat_map(|draft| &draft.ids);
@@ -437,8 +437,8 @@ fn check_ids(transaction: &Transaction<'_>) -> Result<(), EditorError> {
     })
 }
 
-/// What the answer speaks of: the documents, the one that was `asked` for first, and in each the first section that the
-/// entry was about and that is still there.
+/// Records the steps for the answer: the documents, with the one `asked` for first, and in each the first section that
+/// the entry concerned and that still exists.
 fn note_steps(transaction: &mut Transaction<'_>, asked: Option<&str>) {
     let is_asked = |draft: &Draft| {
         asked.is_some_and(|asked| {

@@ -1,4 +1,4 @@
-//! The rule on real folders, and against a plainer wording of itself.
+//! The rule on real folders, and against a simpler formulation of itself.
 
 use std::fs;
 
@@ -68,7 +68,7 @@ fn the_root_is_the_nearest_marked_folder_upward_else_the_folder_itself() {
         ("home/edited/a/x.md", "home/edited", ".sectile"),
         // A work tree has a file.
         ("home/tree/docs", "home/tree", ".git"),
-        // What lies in a mark belongs to its folder.
+        // Whatever is inside a mark belongs to its folder.
         ("home/vault/.obsidian", "home/vault", ".obsidian"),
     ] {
         assert_eq!(tree.root_of(place), (root.to_owned(), mark), "{place}");
@@ -109,7 +109,7 @@ fn a_link_belongs_to_the_root_that_it_leads_to() {
 fn the_home_folder_is_a_root_of_what_lies_further_down_only_with_a_history() {
     let tree = Tree::new(&["home/.git", "home/.obsidian", "home/scratch", ".obsidian"]);
     assert_eq!(tree.root_of("home/scratch").0, "home/scratch");
-    // For what lies in it directly it is the folder itself anyway.
+    // For a path directly in it, it is the folder itself anyway.
     assert_eq!(tree.root_of("home").0, "home");
     fs::create_dir(tree.at("home/.sectile")).unwrap();
     assert_eq!(
@@ -126,7 +126,7 @@ fn a_folder_that_everybody_may_write_to_is_not_a_root_of_what_lies_below() {
     assert_eq!(tree.root_of("shared/mine/deep").0, "shared");
     fs::set_permissions(tree.at("shared"), fs::Permissions::from_mode(0o777)).unwrap();
     assert_eq!(tree.root_of("shared/mine/deep").0, "shared/mine/deep");
-    // A folder that is named is meant.
+    // A folder that is named is its own root.
     assert_eq!(tree.root_of("shared").0, "shared");
 }
 

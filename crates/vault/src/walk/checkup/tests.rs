@@ -1,6 +1,6 @@
-//! What a look at a whole folder finds.
+//! Findings of a checkup of a whole folder.
 
-#![expect(clippy::disallowed_methods, reason = "tests make their own files")]
+#![expect(clippy::disallowed_methods, reason = "tests create files")]
 
 use std::{fs, path::Path};
 
@@ -29,7 +29,7 @@ fn second_histories_are_found_below_and_above() {
         "a/b/.sectile/ids",
         "ignored/.sectile/journal",
         ".gitignore",
-        // An index alone is not a history, and neither is what a hidden folder holds.
+        // An index alone is not a history, and neither is the content of a hidden folder.
         "library/.sectile/notebook/x",
         ".trash/.sectile/journal",
     ]);

@@ -1,6 +1,6 @@
-//! What is listed of a folder, and that links change nothing about it.
+//! The listing of a folder, and that links do not change it.
 
-#![expect(clippy::disallowed_methods, reason = "tests make the files")]
+#![expect(clippy::disallowed_methods, reason = "tests create files")]
 
 use std::{
     fs,

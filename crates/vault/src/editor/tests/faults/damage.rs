@@ -1,5 +1,5 @@
-//! Journals that were damaged, cut, swapped or removed. Documents can be read and edited, nothing panics, no id comes to
-//! name another section, and what is there of the journal stays there.
+//! Journals that were damaged, truncated, swapped or removed. Documents can be read and edited, nothing panics, no id
+//! comes to name another section, and what is left of the journal stays.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn line_starts(bytes: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// Works on a folder whose journal was tampered with, in a new process as it were. `given_out` are ids that clients may
+/// Works on a folder whose journal was tampered with, as a new process would. `given_out` are ids that clients may
 /// remember.
 fn work_on(folder: &Path, given_out: &[String], what: &str) -> Editor {
     let texts = documents(folder);
@@ -77,7 +77,7 @@ fn flipped_bytes_are_reported_skipped_and_left_alone() {
     let (folder, ids) = with_history();
     let sound = journal(folder.path());
     let last_line = *line_starts(&sound).iter().rev().nth(1).unwrap();
-    // Every line is met in its checksum, its names and its texts.
+    // Every line is hit in its checksum, its names and its texts.
     for at in (0..last_line).step_by(41) {
         let copy = scratch();
         copy_folder(folder.path(), copy.path());
@@ -99,13 +99,13 @@ fn a_torn_tail_is_cut_and_never_guessed() {
     let [.., intent, commit, _] = starts[..] else {
         panic!("a short journal")
     };
-    // Every byte of the last line, and every few of the one before.
+    // Every byte of the last line, and every ninth of the one before.
     for end in (intent..commit).step_by(9).chain(commit..sound.len()) {
         let copy = scratch();
         copy_folder(folder.path(), copy.path());
         fs::write(copy.path().join(JOURNAL), &sound[..end]).unwrap();
         let what = format!("cut at {end}");
-        // Ids of the entry that is cut off were never told anybody, as it was not complete.
+        // Ids of the truncated entry were never given to anyone, because it was not complete.
         let known: &[String] = if end >= commit { &ids } else { &[] };
         let editor = work_on(copy.path(), known, &what);
         assert!(editor.damage().is_empty(), "{what}");
@@ -153,7 +153,7 @@ fn lines_that_are_missing_are_noticed() {
         let rest = [&sound[..pair[0]], &sound[pair[1]..]].concat();
         fs::write(copy.path().join(JOURNAL), &rest).unwrap();
         let what = format!("without the line at {}", pair[0]);
-        // What stood in a line that is gone without a trace cannot be kept from being used again.
+        // The content of a line that is gone without a trace cannot be kept from being used again.
         let gone = String::from_utf8_lossy(&sound[pair[0]..pair[1]]).into_owned();
         let known: Vec<String> = ids
             .iter()
@@ -190,7 +190,7 @@ fn a_journal_that_disappears_takes_the_history_along_and_nothing_else() {
                 take_back(&editor, &undo("a.md", false)).unwrap();
                 assert_eq!(documents(folder.path()), before, "{what}");
             } else {
-                // With a clock that stands still the count starts over, so that ids may look the same.
+                // With a stopped clock the count starts over, so that ids may look the same.
                 work_on(folder.path(), &[], &what);
             }
             check_whole(folder.path(), &what);
@@ -206,7 +206,7 @@ fn an_empty_journal_is_a_new_one() {
     check_whole(folder.path(), "empty");
 }
 
-/// What a newer version wrote is read by nobody else, and written by nobody else.
+/// A journal of a newer version is neither read nor written.
 #[test]
 fn a_journal_of_a_newer_version_is_not_touched() {
     let (folder, _) = with_history();
@@ -238,7 +238,7 @@ fn a_journal_of_a_newer_version_is_not_touched() {
     assert_eq!(journal(folder.path()), newer);
 }
 
-/// A journal that is put back from a backup is shorter than the one that was read.
+/// A journal restored from a backup is shorter than the one that was read.
 #[test]
 fn a_journal_from_a_backup_is_read_anew() {
     let (folder, _) = with_history();
@@ -256,7 +256,7 @@ fn a_journal_from_a_backup_is_read_anew() {
     assert!(journal(folder.path()).starts_with(&backup));
 }
 
-/// Damage to what was read before, under the eyes of a process that goes on.
+/// Damage to lines that a running process has read before.
 #[test]
 fn damage_while_a_process_is_at_work_is_survived() {
     let (folder, ids) = with_history();

@@ -1,12 +1,12 @@
 //! The system refuses a step of a commit: full disk, no permission, read-only, broken. Nothing is lost, and the answer
-//! says how it stands.
+//! says what state the documents are in.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::fault::{NO_EXCHANGE, OTHER_FILE_SYSTEM, arm, steps_taken};
 
-/// Stands for all errors, in place of one fault.
+/// Stands for all errors, in place of a single fault.
 pub(super) const ALL: &str = "all errors";
 
 const DISK_FULL: i32 = 28;
@@ -21,7 +21,7 @@ fn an_error_at_any_step_leaves_the_old_or_says_that_the_new_is_there() {
     println!("{total} errors");
 }
 
-/// The same where two names cannot be exchanged, and where documents are on another file system than the journal.
+/// The same if two names cannot be exchanged, and if documents are on another file system than the journal.
 #[test]
 fn an_error_in_other_surroundings_leaves_the_old_or_says_that_the_new_is_there() {
     let scenarios = [Scenario::Edit, Scenario::Batch, Scenario::RenameDocument];
@@ -32,7 +32,7 @@ fn an_error_in_other_surroundings_leaves_the_old_or_says_that_the_new_is_there()
     }
 }
 
-/// How many errors a scenario met in a process of its own.
+/// Number of errors that a scenario meets in a process of its own.
 fn count(scenario: Scenario, surroundings: &str) -> usize {
     let job = format!("{ALL}{surroundings}");
     let Outcome::Said(faults) = run_child(scenario, &job, Path::new("")) else {
@@ -41,8 +41,8 @@ fn count(scenario: Scenario, surroundings: &str) -> usize {
     faults.parse().unwrap()
 }
 
-/// Does a scenario with every error at every step, in this process, and says how many that were. `surroundings` are
-/// faults that last.
+/// Runs a scenario with every error at every step, in this process, and returns their number. `surroundings` are
+/// lasting faults.
 pub(super) fn meet_all(scenario: Scenario, surroundings: &str) -> usize {
     let stage = Stage::new(scenario);
     let mut steps: BTreeMap<&str, usize> = BTreeMap::new();
@@ -64,7 +64,7 @@ pub(super) fn meet_all(scenario: Scenario, surroundings: &str) -> usize {
                 let fault = format!("errno:{number}:{step}:{at},{surroundings}");
                 meet(&stage, *number, &fault);
             }
-            // A single failure, after which taking back works.
+            // A single failure, after which the rollback works.
             let fault = format!("once:{BROKEN}:{step}:{at},{surroundings}");
             meet(&stage, BROKEN, &fault);
             faults += often.len() + 1;
@@ -92,7 +92,7 @@ fn meet(stage: &Stage, number: i32, fault: &str) {
     let interrupted = result == Err(EditorError::Interrupted);
     let look = |path: &str| match editor.view(&note(path)) {
         Ok(view) => Some(view.bytes().to_vec()),
-        // A look goes on with what was interrupted, so that the document may be elsewhere or nowhere now.
+        // A view continues the interrupted change, so the document may be elsewhere or gone now.
         Err(EditorError::DocumentNotFound) if interrupted => None,
         Err(error) => panic!("{what}: {path}: {error:?}"),
     };
@@ -125,7 +125,7 @@ fn meet(stage: &Stage, number: i32, fault: &str) {
     check_whole(folder.path(), &what);
 }
 
-/// Whether every document is as before or as afterwards.
+/// Returns whether every document is as before or as afterwards.
 fn is_mixture(stage: &Stage, now: &Documents) -> bool {
     let paths = stage
         .before
@@ -147,7 +147,7 @@ fn is_typed(error: &EditorError, number: i32) -> bool {
     }
 }
 
-/// The same process goes on: what was not done is done, what was done is taken back.
+/// The same process goes on: what was not done is done, and what was done is undone.
 fn go_on(stage: &Stage, editor: &Editor, folder: &Path, is_new: bool, what: &str) {
     let scenario = stage.scenario;
     if stage.before == stage.after {

@@ -1,4 +1,4 @@
-//! The process dies before every single step of a commit, and in the middle of every write to the journal.
+//! The process dies before each step of a commit, and in the middle of each write to the journal.
 
 use super::*;
 use crate::fault::{NO_EXCHANGE, OTHER_FILE_SYSTEM};
@@ -16,7 +16,7 @@ fn a_commit_that_is_cut_off_anywhere_leaves_the_old_or_the_new() {
     println!("{kills} kills");
 }
 
-/// The same where two names cannot be exchanged, and where documents are on another file system than the journal.
+/// The same if two names cannot be exchanged, and if documents are on another file system than the journal.
 #[test]
 fn a_commit_that_is_cut_off_in_other_surroundings_leaves_the_old_or_the_new() {
     let scenarios = [
@@ -35,7 +35,7 @@ fn a_commit_that_is_cut_off_in_other_surroundings_leaves_the_old_or_the_new() {
     }
 }
 
-/// Recovery may be cut off as well, as often as it takes.
+/// Recovery may be interrupted as well, any number of times.
 #[test]
 fn a_recovery_that_is_cut_off_is_taken_up_again() {
     let scenarios = [
@@ -62,7 +62,7 @@ fn cut_off_recovery(scenario: Scenario) -> usize {
             let copy = scratch();
             copy_folder(folder.path(), copy.path());
             let what = format!("{scenario:?} {fault}, then kill:*:{second}");
-            // The second child finishes what the first began, then does the same once more or is refused.
+            // The second child finishes what the first began, then does the same again or is refused.
             let outcome = run_child(scenario, &format!("kill:*:{second}"), copy.path());
             drop(open(copy.path()));
             check_whole(copy.path(), &what);
@@ -78,7 +78,7 @@ fn cut_off_recovery(scenario: Scenario) -> usize {
     kills
 }
 
-/// Whether these are the documents after the scenario was done twice.
+/// Returns whether these are the documents after the scenario was done twice.
 fn is_done_twice(stage: &Stage, now: &Documents) -> bool {
     let folder = stage.set();
     for _ in 0..2 {
@@ -90,7 +90,7 @@ fn is_done_twice(stage: &Stage, now: &Documents) -> bool {
     documents(folder.path()) == *now
 }
 
-/// Kills at every step until the child gets to its end, and says how often that was.
+/// Kills at every step until the child reaches its end, and returns the number of kills.
 fn cut_off_everywhere(stage: &Stage, fault: &str) -> usize {
     let scenario = stage.scenario;
     let ids_before = (scenario != Scenario::First).then(|| ids_by_heading(stage.set().path()));
@@ -123,12 +123,12 @@ fn cut_off_everywhere(stage: &Stage, fault: &str) -> usize {
     panic!("{scenario:?} has more steps than expected")
 }
 
-/// After a recovery everything works: what was done is undone and done again, what was not done is done.
+/// After a recovery everything works: what was done is undone and redone, what was not done is done.
 fn go_on(stage: &Stage, folder: &Path, is_new: bool, what: &str) {
     let scenario = stage.scenario;
     let editor = scenario.open(folder);
     if stage.before == stage.after {
-        // Nothing that can be seen: a new edit shows that all is well.
+        // There is nothing to see: a new edit shows that all is well.
         write(&editor, vec![insert("a.md", "Later", 0)]).unwrap();
         take_back(&editor, &undo("a.md", false)).unwrap();
         assert_eq!(documents(folder), stage.before, "{what}");

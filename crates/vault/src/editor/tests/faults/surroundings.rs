@@ -1,4 +1,4 @@
-//! A root that is read-only, full, removed, or swapped for something else, for real.
+//! A root that is really read-only, full, removed, or swapped for something else.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn a_root_that_is_removed_is_reported_and_not_made_again() {
     );
     assert!(bench.editor.damage().is_empty());
     assert!(!root.exists());
-    // It comes back, as a drive does that was unplugged.
+    // The folder comes back, like a drive that was unplugged.
     fs::create_dir_all(&root).unwrap();
     fs::write(root.join("a.md"), SAMPLE).unwrap();
     write(&bench.editor, operation()).unwrap();
@@ -59,7 +59,7 @@ fn a_document_that_vanished_or_became_a_folder_is_not_found() {
     }
     bench.write(insert("b.md", "Works", 0)).unwrap();
     fs::remove_dir(bench.path("a.md")).unwrap();
-    // A new document at the same place is another document, and the old ids stay away from it.
+    // A new document at the same path is a different document, and does not get the old ids.
     let made = Operation::CreateDocument(CreateDocument {
         path: note("a.md"),
         content: "# Beta\n".to_owned(),
@@ -73,17 +73,17 @@ fn a_document_that_vanished_or_became_a_folder_is_not_found() {
     );
     bench.undo("a.md").unwrap();
     assert!(!bench.path("a.md").exists());
-    // And a file that comes back at another place is found by what it holds.
+    // And a file that comes back at another path is recognized by its content.
     fs::write(bench.path("c.md"), edited).unwrap();
     bench.editor.view(&note("c.md")).unwrap();
     check_whole(bench.folder.path(), "vanished");
 }
 
-/// What a child does in a mount of its own.
+/// The child's task in a mount of its own.
 const MOUNTED: &str = "SECTILE_TEST_MOUNT";
 
-/// Runs [`mounted`] with `kind` in name spaces of its own, after `prepare` in a shell. `None` where the system does not
-/// allow that; the same errors are met step by step in the tests of errors.
+/// Runs [`mounted`] with `kind` in namespaces of its own, after `prepare` in a shell. Returns `None` if the system does
+/// not allow that; the error tests meet the same errors step by step.
 #[cfg(target_os = "linux")]
 fn in_a_mount(kind: &str, folder: &Path, prepare: &str) -> Option<String> {
     let allowed = Command::new("unshare")
@@ -169,7 +169,7 @@ fn a_group_that_cannot_be_kept_is_a_reason_to_refuse() {
     in_a_mount("group", bench.folder.path(), "true");
 }
 
-/// Not a test of its own: the process that works in a mount. Without a parent it does nothing.
+/// Not a test itself: the process that works in a mount. Without a parent it does nothing.
 #[test]
 fn mounted() {
     let Ok(job) = std::env::var(MOUNTED) else {
@@ -276,7 +276,7 @@ fn on_a_full_disk(folder: &Path) {
     let editor = open(folder);
     write(&editor, operation()).unwrap();
     let mut refusals = 0;
-    // The journal and what others write fill the disk, at another byte every time.
+    // The journal and other writes fill the disk, at a different byte every time.
     for round in 0..40 {
         let ballast = folder.join("ballast");
         let size = 4_096 * (20 + round % 30);

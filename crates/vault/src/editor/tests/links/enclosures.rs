@@ -1,4 +1,4 @@
-//! Links that do not stand in the text: in HTML and in front matter, and in documents that cannot be read.
+//! Links outside the text: in HTML and in front matter, and in documents that cannot be read.
 
 use super::*;
 
@@ -134,7 +134,7 @@ fn documents_that_cannot_be_read_are_told() {
     };
     let editor = open_within(bench.folder.path(), limits);
     let expected =
-        ["large.md:1 : the document is too large to be read, so its links were not looked at"];
+        ["large.md:1 : the document is too large to read, so its links were not checked"];
     let check = editor.check_links(None, CallHooks::none()).unwrap();
     assert_eq!(broken(&check.broken), expected);
     let report = write(&editor, vec![rename_document("a.md", "c.md")]).unwrap();
@@ -164,14 +164,14 @@ fn folders_that_cannot_be_read_are_told() {
     mode("closed.md", 0o644);
     let told = broken(&report.unwrap().broken_links);
     if is_root {
-        // Root can read it, and still nobody may write it.
+        // Root can read it, but still nobody may write it.
         assert_eq!(told, ["closed.md:1 a.md: no such document"]);
     } else {
         assert_eq!(
             told,
             [
-                "closed:1 : the folder cannot be read, so the links of its documents were not looked at",
-                "closed.md:1 : the document cannot be read, so its links were not looked at",
+                "closed:1 : the folder cannot be read, so the links of its documents were not checked",
+                "closed.md:1 : the document cannot be read, so its links were not checked",
             ]
         );
     }
@@ -209,11 +209,11 @@ fn a_link_of_the_file_system_is_neither_renamed_nor_deleted() {
     assert_eq!(bench.text("b.md"), "[a](real/c.md)\n");
     assert_eq!(
         broken(&report.broken_links),
-        ["alias.md:1 real/a.md: the path is a link to this document, which is not there any more"]
+        ["alias.md:1 real/a.md: the path is a link to this document, which is no longer there"]
     );
 }
 
-/// Steps of renaming the first of this many sections with the same heading, each with a link to itself.
+/// Steps taken to rename the first of this many sections with the same heading, each with a link to itself.
 fn steps_of_rename(sections: usize) -> usize {
     let text: String = (0..sections)
         .map(|at| {

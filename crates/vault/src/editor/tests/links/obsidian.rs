@@ -1,4 +1,4 @@
-//! What Obsidian adds to links: blocks, comments, aliases.
+//! Obsidian's additions to links: blocks, comments, aliases.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn an_edit_that_takes_a_block_away_names_the_links_to_it() {
         .write(relocate(by_id(&bench.id("a.md", "Go")), None, 1))
         .unwrap();
     assert_eq!(broken(&report.broken_links), [""; 0]);
-    // A new link to a block that is not there is told at once.
+    // A new link to a missing block is reported at once.
     let report = bench
         .write(update("b.md", by_heading("B"), "[[a#^kept]] [[a#^new]]"))
         .unwrap();
@@ -361,7 +361,7 @@ fn text_of((aliases, blocks, links): &Note) -> String {
     text
 }
 
-/// The links of a line and where each leads, told from the text alone: `None` for nowhere, or several.
+/// The links of a line and the target of each, computed from the text alone: `None` for nowhere, or several.
 fn leads(texts: &BTreeMap<String, String>, path: &str, target: &str) -> Option<String> {
     let (named, block) = match target.split_once("#^") {
         Some((named, block)) => (named, Some(block)),
@@ -408,7 +408,7 @@ fn on_disk(bench: &Bench) -> BTreeMap<String, String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// What a check calls broken is what leads nowhere.
+    /// A check reports exactly the links that lead nowhere.
     #[test]
     fn broken_links_to_blocks_and_aliases_are_all_reported(notes in proptest::collection::vec(any_note(), PATHS.len())) {
         let written: Vec<String> = notes.iter().map(text_of).collect();
@@ -424,8 +424,8 @@ proptest! {
         prop_assert_eq!(found, expected, "{:#?}", texts);
     }
 
-    /// After any change a link leads where it led, or the answer says that it does not. One that leads there by its alias
-    /// is not touched.
+    /// After any change a link leads where it led, or the answer says that it does not. A link that still leads there
+    /// by its alias is not touched.
     #[test]
     fn links_by_alias_and_to_blocks_lead_where_they_led_or_are_told(
         notes in proptest::collection::vec(any_note(), PATHS.len()),
@@ -464,7 +464,8 @@ proptest! {
                 }
             }
         }
-        // What else is called broken is, and was: a block of a document that did not change is not looked up again.
+        // Any other link reported as broken is broken, and was: a block of an unchanged document is not looked up
+        // again.
         for (at, target) in told {
             prop_assert_eq!(leads(&after, &at, &target), None, "{} in {}", target, at);
         }

@@ -1,5 +1,5 @@
-//! Promises about repaired links, over random folders: what led somewhere leads to the same section afterwards, nothing
-//! but links and the heading changes, and one undo brings all of it back.
+//! Properties of repaired links, over random folders: a link that led somewhere leads to the same section afterwards,
+//! nothing but links and the heading changes, and one undo restores all of it.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +36,13 @@ const SPELLINGS: [&str; 18] = [
 /// A folder, by path.
 type Texts = BTreeMap<String, String>;
 
-/// Where a link leads: the path and, for a heading, what is the only one of its kind below it.
+/// The destination of a link: the path and, for a heading, the unique line below it.
 type Destination = (String, Option<String>);
 
 /// A link: its spelling, and the path and the heading that it names, all by index.
 type Written = (usize, usize, usize);
 
-/// A section: its level, its heading by index, whether it stands in a quote, and links in it.
+/// A section: its level, its heading by index, whether it is in a quote, and its links.
 type Part = (usize, usize, bool, Vec<Written>);
 
 fn document() -> impl Strategy<Value = Vec<Part>> {
@@ -60,12 +60,12 @@ fn anchor(heading: &str) -> String {
     sectile_markdown::github_anchor(&heading.replace('`', ""))
 }
 
-/// Every section says who it is in a line of its own, so that it can be told apart wherever it stands.
+/// Builds a folder. Every section names itself in a line of its own, so that it can be told apart anywhere.
 fn folder(documents: &[Vec<Part>]) -> Texts {
     let mut texts = Texts::new();
     for (number, (path, sections)) in PATHS.iter().zip(documents).enumerate() {
         let line_end = ["\n", "\r\n", "\r"][number % 3];
-        // The links of the first section stand in front matter as well, as far as they are not HTML.
+        // The links of the first section are in the front matter as well, unless they are HTML.
         let mut text = format!("---\ntitle: n{number}\n");
         let first = sections.iter().take(1).flat_map(|section| &section.3);
         for (at, link) in first.enumerate() {
@@ -113,7 +113,7 @@ fn relative(from: &str, to: &str) -> String {
     format!("{}{to}", "../".repeat(depth))
 }
 
-/// Where `link` leads, found without the editor.
+/// The destination of `link`, found without the editor.
 fn destination(texts: &Texts, path: &str, link: &Link) -> Option<Destination> {
     let by_name = |name: &str| {
         let key = name_key(name);
@@ -140,7 +140,7 @@ fn destination(texts: &Texts, path: &str, link: &Link) -> Option<Destination> {
     }
 }
 
-/// Where all links lead, in order, by the document that they stand in.
+/// The destinations of all links, in order, by the document that they are in.
 fn destinations(texts: &Texts) -> BTreeMap<String, Vec<Option<Destination>>> {
     let of = |(path, text): (&String, &String)| {
         let found = links(&Source::new(text.as_bytes()));
@@ -150,7 +150,7 @@ fn destinations(texts: &Texts) -> BTreeMap<String, Vec<Option<Destination>>> {
     texts.iter().map(of).collect()
 }
 
-/// A text with `?` in place of what links name.
+/// Returns the text with `?` in place of what links name.
 fn masked(text: &str) -> String {
     let mut masked = text.as_bytes().to_vec();
     for link in links(&Source::new(text.as_bytes())).iter().rev() {
@@ -177,7 +177,7 @@ fn bench(folder: &Texts) -> Bench {
     Bench::new(&documents)
 }
 
-/// What a report calls broken, as places.
+/// The links that a report calls broken, by document and target.
 fn told(report: &WriteReport) -> Vec<(&str, &str)> {
     let links = report.broken_links.iter();
     links
@@ -207,7 +207,7 @@ proptest! {
         for (path, led) in &led {
             for (number, (was, is)) in led.iter().zip(&leads[path]).enumerate() {
                 if was.is_some() && was != is {
-                    // Only where no spelling leads there, and then it is said.
+                    // Only if no spelling leads there, and then it is reported.
                     let link = &links(&Source::new(after[path].as_bytes()))[number];
                     prop_assert!(link.form.is_wiki(), "{path} {number}: {was:?} {is:?}\n{}", after[path]);
                     prop_assert!(!told(&report).is_empty());
@@ -273,7 +273,7 @@ proptest! {
         prop_assume!(!ids.is_empty());
         let places = bench.editor.view(&note(to)).unwrap().ids().len() + 1;
         let Ok(report) = bench.write(relocate(by_id(&ids[section.index(ids.len())]), Some(to), place.index(places))) else {
-            // A place that is refused, such as one inside itself.
+            // The placement was refused, such as one inside the section itself.
             return Ok(());
         };
         let after = on_disk(&bench);
@@ -331,8 +331,8 @@ proptest! {
     }
 }
 
-/// Whether as many links lead to each section as did, unless the report says otherwise. Sections change their places, and
-/// with them the order of links, so that links cannot be compared one by one.
+/// Returns whether as many links lead to each section as before, unless the report says otherwise. Sections move, and
+/// with them the order of links, so links cannot be compared one by one.
 fn keeps_counts(before: &Texts, after: &Texts, report: &WriteReport) -> bool {
     let count = |texts: &Texts| {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -347,7 +347,7 @@ fn keeps_counts(before: &Texts, after: &Texts, report: &WriteReport) -> bool {
     !told(report).is_empty() || counts.all(|(heading, times)| now.get(&heading) >= Some(&times))
 }
 
-/// A text without the heading line of the section at `position`.
+/// Returns the text without the heading line of the section at `position`.
 fn without_heading(text: &str, position: usize) -> String {
     let document = Source::new(text.as_bytes()).parse();
     let (_, section, _) = document.top_level().nth(position).unwrap();

@@ -1,8 +1,8 @@
-//! Random documents of all kinds, and random things to do with them.
+//! Random documents of all kinds, and random acts on them.
 
 use proptest::{collection::vec, option::weighted, prelude::*};
 
-/// Something to do. Numbers are taken modulo what there is.
+/// An act. Numbers are taken modulo the number of candidates.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Insert {
@@ -51,7 +51,7 @@ pub(super) enum Act {
     DeleteDocument,
     Undo,
     Redo,
-    /// Takes back any entry.
+    /// Undoes any entry.
     UndoEntry {
         nth: usize,
     },
@@ -68,13 +68,13 @@ pub(super) enum Act {
 pub(super) enum Outside {
     Append(String),
     Prepend(String),
-    /// A line goes.
+    /// Removes a line.
     RemoveLine(usize),
-    /// A line gets other words.
+    /// Changes the words of a line.
     ChangeLine(usize, String),
-    /// Everything is another document.
+    /// Replaces the whole document.
     Replace(String),
-    /// The file gets another name.
+    /// Renames the file.
     MoveFile,
     RemoveFile,
 }
@@ -127,7 +127,8 @@ fn body() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    /// Line ends, byte order mark, front matter, tight or wide, with or without a final newline, without headings, empty.
+    /// Line endings, byte order mark, front matter, tight or wide, with or without a final newline, without headings,
+    /// empty.
     pub(super) fn document()(
         bom in proptest::bool::weighted(0.1),
         front_matter in proptest::bool::weighted(0.25),
@@ -206,7 +207,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What to do, in order.
+/// The acts of a script, in order.
 pub(super) fn script() -> impl Strategy<Value = Vec<ScriptStep>> {
     let step = (0_usize..2, act()).prop_map(|(document, act)| ScriptStep { document, act });
     vec(step, 4..9)

@@ -1,4 +1,4 @@
-//! From an act of a script to the operation that it means.
+//! Converts the acts of a script to operations.
 
 use sectile_markdown::{Value, edit::EditError};
 
@@ -8,7 +8,7 @@ use super::{
     world::{Known, Snapshot},
 };
 
-/// The operation that an act means, by ids, in terms of the sections that there are.
+/// Returns the operation for an act, by ids, in terms of the existing sections.
 pub(super) fn operation(
     now: &Snapshot,
     act: &Act,
@@ -151,7 +151,7 @@ fn update_of(section: SectionRef, content: String, subtree: bool) -> Operation {
     })
 }
 
-/// What a caller gets as the text of a section.
+/// The text of a section as a caller gets it.
 fn text_of(bytes: &[u8], position: usize, subtree: bool) -> Option<String> {
     let document = sectile_markdown::Source::new(bytes).parse();
     let (_, section, extent) = document.top_level().nth(position)?;
@@ -161,7 +161,7 @@ fn text_of(bytes: &[u8], position: usize, subtree: bool) -> Option<String> {
     String::from_utf8(content.slice(bytes).to_vec()).ok()
 }
 
-/// Whether an edit may be refused like this. Anything else is a fault of the engine.
+/// Returns whether an edit may be refused with this error. Anything else is a bug in the editor.
 pub(super) fn is_refusal(error: &EditorError) -> bool {
     matches!(
         error,

@@ -1,5 +1,5 @@
-//! A folder under a script, and a model of what it must hold: the bytes and sections after every step, and every id that
-//! was ever given out.
+//! A folder under a script, and a model of its contents: the bytes and sections after every step, and every id that was
+//! ever given out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ pub(super) struct Snapshot {
     pub(super) sections: BTreeMap<String, Vec<Known>>,
 }
 
-/// An entry of the history, and what was there before and after it, where the script could see both.
+/// A history entry, and the state before and after it, if the script could see both.
 struct Made {
     kind: EntryKind,
     documents: Vec<u64>,
@@ -44,7 +44,7 @@ pub(super) struct World {
     /// Every id ever seen, with the section that it last named.
     ever: HashMap<String, Known>,
     made: BTreeMap<u64, Made>,
-    /// Another program has written, and nobody has looked since.
+    /// Whether another program has written, and nobody has looked since.
     unseen: bool,
     counter: usize,
 }
@@ -110,7 +110,7 @@ impl World {
         Self::in_folder(folder)
     }
 
-    /// Another world that begins as this one is now, with the same ids.
+    /// Another world that starts in the state of this one, with the same ids.
     pub(super) fn copied(&self) -> Self {
         let folder = scratch();
         copy_folder(self.folder.path(), folder.path());
@@ -133,7 +133,7 @@ impl World {
         world
     }
 
-    /// Whether an id was there at the last look.
+    /// Returns whether an id was there at the last look.
     pub(super) fn knows(&self, id: &str) -> bool {
         self.now.find(id).is_some()
     }
@@ -166,7 +166,7 @@ impl World {
         }
     }
 
-    /// Looks at everything, and enters what is new.
+    /// Looks at everything, and records what is new.
     fn look(&mut self, kind: EntryKind) {
         let now = Snapshot::take(&self.editor, self.folder.path());
         self.enter(now, kind);
@@ -183,7 +183,7 @@ impl World {
         state.ledger.document(path).map_or(0, |known| known.id)
     }
 
-    /// Goes on to `now`, and checks the ids on the way. `kind` says what was done.
+    /// Advances to `now`, checking the ids on the way. `kind` says what was done.
     fn enter(&mut self, now: Snapshot, kind: EntryKind) {
         let mut unique = BTreeSet::new();
         for known in now.all() {
@@ -267,7 +267,7 @@ impl World {
         }
     }
 
-    /// Sections that an edit is not about are as they were, in the same order, with the same parents.
+    /// Checks that sections an edit does not concern are unchanged, in the same order, with the same parents.
     fn check_untouched(&self, act: &Act, path: &str, now: &Snapshot) {
         let at = |section: usize| section % self.now.sections[path].len().max(1);
         let one = |section: usize| -> BTreeSet<String> {
@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    /// The entries of a document that can be undone and redone, by the book.
+    /// The entries of a document that the model says can be undone and redone.
     fn stacks(&self, document: u64) -> (Vec<u64>, Vec<u64>) {
         let (mut done, mut undone) = (Vec::new(), Vec::new());
         for (number, made) in &self.made {
@@ -403,7 +403,7 @@ impl World {
         }
     }
 
-    /// Undo after redo, and redo after undo, are identities: of bytes, and of ids.
+    /// Checks that undo after redo, and redo after undo, are identities for bytes and ids.
     fn there_and_back(&mut self, target: u64, redo: bool, before: &Snapshot) {
         let here = self.now.clone();
         for (redo, expected) in [(!redo, before), (redo, &here)] {
@@ -418,7 +418,7 @@ impl World {
         }
     }
 
-    /// The last entry that made `target`, took it back or made it again.
+    /// The last entry that made, undid or redid `target`.
     fn last_about(&self, target: u64) -> u64 {
         let about =
             |made: &Made| [EntryKind::Undo(target), EntryKind::Redo(target)].contains(&made.kind);
@@ -426,7 +426,7 @@ impl World {
         last.map_or(target, |(number, _)| *number)
     }
 
-    /// Whether nothing came after an entry in its documents.
+    /// Returns whether nothing came after an entry in its documents.
     fn is_last(&self, number: u64) -> bool {
         let made = &self.made[&number];
         let later = self.made.range(number + 1..);
@@ -453,7 +453,7 @@ impl World {
             ) => {
                 let reverted = self.last_about(target);
                 let made = &self.made[&reverted];
-                // What nobody has touched since can be taken back, unless a file is in the way.
+                // An entry whose result nobody has touched since can be undone, unless a file is in the way.
                 let in_the_way = made.before.as_ref().is_none_or(|before| {
                     let mut paths = made.paths.iter();
                     paths.any(|path| {
@@ -538,7 +538,7 @@ impl World {
         }
     }
 
-    /// What holds at the end of every script.
+    /// Checks the properties that hold at the end of every script.
     pub(super) fn finish(&mut self) {
         if self.unseen {
             self.look(EntryKind::Foreign);
@@ -577,16 +577,16 @@ impl World {
         }
     }
 
-    /// Every earlier text that the script has seen is still known.
+    /// Checks that every earlier text that the script has seen is still known.
     fn check_history(&self, editor: &Editor, path: &str) {
-        // One that nobody edited has no history.
+        // A document that nobody edited has no history.
         let Some(known) = editor.store.state().ledger.document(path).cloned() else {
             return;
         };
         for (at, number) in known.entries.iter().enumerate() {
             let revision = match editor.revision(&note(path), *number) {
                 Ok(revision) => revision,
-                // A text that nobody had kept when another program changed it.
+                // A text that was not stored when another program changed it.
                 Err(EditorError::TextUnknown) if at < known.chain_start => continue,
                 Err(error) => panic!("{path} {number}: {error:?}"),
             };
@@ -601,7 +601,7 @@ impl World {
     }
 }
 
-/// An id that is kept through another program's edit names a section that has something of the old one.
+/// Checks that an id kept through a foreign edit names a section that shares something with the old one.
 fn check_kept(before: &[Known], after: &[Known]) {
     fn path_of(all: &[Known], one: &Known) -> Vec<String> {
         let parent = one.parent.as_ref();
