@@ -31,7 +31,9 @@ pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     }
     println!("{} packages, {} findings", packages.len(), findings.len());
     if findings.is_empty() {
-        return Ok(Some("advisories not checked; cargo deny check does".to_owned()));
+        return Ok(Some(
+            "advisories not checked; cargo deny check does".to_owned(),
+        ));
     }
     bail!("{} findings", findings.len())
 }

@@ -10,10 +10,10 @@
 mod objects;
 #[cfg(feature = "servers")]
 mod postgres;
-mod settings;
 #[cfg(feature = "servers")]
-mod waiting;
+mod runtime;
+mod settings;
 
 pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 #[cfg(feature = "servers")]
-pub use self::{objects::ObjectStorage, postgres::Postgres, waiting::BlockingRuntime};
+pub use self::{objects::ObjectStorage, postgres::Postgres, runtime::BlockingRuntime};

@@ -9,12 +9,12 @@
 //!
 //! Nothing is cached: every answer is what the storage says during that call.
 
+mod error;
 mod keys;
 mod listing;
 mod store;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod wire;
 
 use std::{
@@ -36,10 +36,10 @@ use sectile_library::{
 use sectile_markdown::{Digest, NotePath};
 
 use self::{
+    error::ObjectError,
     keys::KeyPrefix,
     listing::{Entry, Page},
     store::RETRY_TIME,
-    trouble::ObjectError,
     wire::{ResponseOutcome, ResponseSlot},
 };
 use crate::{BlockingRuntime, S3Settings};

@@ -17,12 +17,12 @@ pub mod ids;
 pub mod indexing;
 pub mod left_out;
 pub mod library;
+pub mod open_collection;
+pub mod open_collections;
 pub mod provenance;
 pub mod publishing;
 mod query;
 pub mod quote;
-pub mod shelf;
-pub mod shelves;
 mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

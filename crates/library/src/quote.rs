@@ -8,7 +8,7 @@ use crate::{
     facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     library::Library,
-    shelf::{OpenCollection, PassageLocation, looked_up, moved_in},
+    open_collection::{OpenCollection, PassageLocation, looked_up, moved_in},
     storage::is_notebook,
 };
 
@@ -44,11 +44,11 @@ pub struct Quote {
     pub verified_at: i64,
 }
 
-/// Quotes the passage `id` with `context` characters on both sides. `shelf`, if given, helps to find a passage that
+/// Quotes the passage `id` with `context` characters on both sides. `open collection`, if given, helps to find a passage that
 /// moved to another notebook.
 pub fn quote(
     storage: &Library,
-    shelf: Option<&OpenCollection>,
+    open_collection: Option<&OpenCollection>,
     id: &SourceId,
     context: usize,
     clock: Clock,
@@ -64,7 +64,7 @@ pub fn quote(
                 true => GoneReason::TooLarge,
                 false => GoneReason::Deleted,
             };
-        return Err(gone(storage, shelf, id, reason, None));
+        return Err(gone(storage, open_collection, id, reason, None));
     };
     let body_start = body_start(&bytes);
     // Nothing about the bytes of front matter is revealed, not even whether they match the digest of an id.
@@ -73,11 +73,18 @@ pub fn quote(
     let digest = passage.map(Digest::of).filter(|digest| id.is_of(digest));
     let text = passage.and_then(|passage| std::str::from_utf8(passage).ok());
     let (Some(digest), Some(text)) = (digest, text) else {
-        return Err(gone(storage, shelf, id, GoneReason::Changed, Some(&bytes)));
+        return Err(gone(
+            storage,
+            open_collection,
+            id,
+            GoneReason::Changed,
+            Some(&bytes),
+        ));
     };
     let notebook_digest = Digest::of(&bytes);
     let facts = notebook_facts(&bytes, &id.notebook);
-    let known = shelf.and_then(|shelf| shelf.known(&id.notebook, &notebook_digest, id.span));
+    let known = open_collection
+        .and_then(|open_collection| open_collection.known(&id.notebook, &notebook_digest, id.span));
     let PassageLocation { heading_path, line } =
         known.unwrap_or_else(|| looked_up(&bytes, &id.notebook, id.span.start));
     let timestamp = timestamp(&heading_path, &facts);
@@ -101,7 +108,7 @@ pub fn quote(
 /// the rest of the collection.
 fn gone(
     storage: &Library,
-    shelf: Option<&OpenCollection>,
+    open_collection: Option<&OpenCollection>,
     id: &SourceId,
     otherwise: GoneReason,
     bytes: Option<&[u8]>,
@@ -109,7 +116,7 @@ fn gone(
     let here = bytes.and_then(|bytes| moved_to(bytes, id, &id.notebook));
     let new = here.or_else(|| {
         // The new location is only a hint; the passage is gone either way, so failures are ignored.
-        let candidates = shelf?.chunks_with(id.digits()).ok()?;
+        let candidates = open_collection?.chunks_with(id.digits()).ok()?;
         candidates.iter().take(MOST_CANDIDATES).find_map(|located| {
             let (notebook, chunk) = (&located.notebook, &located.chunk);
             let bytes = storage.read(&id.collection, notebook).ok().flatten()?;

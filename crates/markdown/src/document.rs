@@ -1,11 +1,11 @@
 //! The structure of a document: its headings, the bytes that belong to each, and how they nest.
 
-mod again;
-mod stretch;
+mod reparse;
+mod section_run;
 
 use std::ops::Range;
 
-pub(crate) use self::stretch::SectionRun;
+pub(crate) use self::section_run::SectionRun;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 

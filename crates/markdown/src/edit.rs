@@ -7,7 +7,7 @@
 mod error;
 pub(crate) mod heading;
 mod payload;
-mod place;
+mod placement;
 mod plan;
 mod spacing;
 mod verify;
@@ -15,7 +15,7 @@ mod verify;
 pub use self::{
     error::{EditError, Escape},
     payload::PayloadHeadings,
-    place::SectionPlacement,
+    placement::SectionPlacement,
     spacing::content_span,
 };
 

@@ -1,7 +1,7 @@
 //! Finds front matter. It is split off before the parser sees the text, so it can never become a heading.
 
 mod edit;
-mod written;
+mod emit;
 
 use crate::{Span, lines::line_at};
 

@@ -7,8 +7,8 @@ mod authenticator;
 mod context;
 mod identity;
 mod keys;
-mod leave;
-mod live;
+mod listen_permit;
+mod live_value;
 mod names;
 mod rates;
 mod role;
@@ -24,7 +24,7 @@ pub use self::{
     context::ContextSettings,
     identity::{Identity, Secret},
     keys::{KeyEntry, KeyError, KeyFile, KeyHolder, KeyMark, NewKey},
-    live::{LiveUpdates, LiveValue},
+    live_value::{LiveUpdates, LiveValue},
     names::{NameSet, qualified},
     rates::{RateLimits, network},
     role::{AccessTarget, Acl, Role},
@@ -32,4 +32,4 @@ pub use self::{
     tokens::{ClaimNames, KeySetSource, TokenSettings},
 };
 
-pub(crate) use self::leave::ListenPermit;
+pub(crate) use self::listen_permit::ListenPermit;

@@ -3,8 +3,10 @@
 
 pub(crate) mod arguments;
 pub(crate) mod caller;
+pub(crate) mod caller_slots;
 pub(crate) mod connection;
 pub(crate) mod context;
+pub(crate) mod elicitation;
 pub(crate) mod error;
 pub(crate) mod error_text;
 #[cfg(debug_assertions)]
@@ -12,7 +14,5 @@ pub mod fault;
 pub(crate) mod observer;
 pub(crate) mod pipeline;
 pub mod policy;
-pub(crate) mod question;
 pub(crate) mod request_facts;
-pub(crate) mod shares;
 pub(crate) mod structured;

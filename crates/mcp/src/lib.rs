@@ -17,6 +17,7 @@ pub use self::{
         caller::Progress,
         connection::Connection,
         context::CallContext,
+        elicitation::Confirmation,
         error::{
             Detail, Envelope, ErrorList, ErrorResponse, ErrorRow, Failure, FailureKind,
             RefusedCall, frame_errors,
@@ -27,7 +28,6 @@ pub use self::{
         },
         observer::{CallRecord, NoObserver, Observer},
         policy::{self, Policy},
-        question::Confirmation,
     },
     transport::{http, stdio},
     world::{

@@ -10,9 +10,9 @@ mod container;
 mod corpus;
 mod embedding;
 pub mod evaluation;
-mod fixed;
+mod fixed_point;
 mod lexical;
-mod meanings;
+mod passage_vectors;
 mod sections;
 mod store;
 mod table;
@@ -34,7 +34,7 @@ pub use lexical::{
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,
     PassageWords, Query, QueryError, RANKING, RankedPassages, Remarks, Statistics, Vocabulary,
 };
-pub use meanings::{Meanings, NearPassage};
+pub use passage_vectors::{Meanings, NearPassage};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{
     Manifest, ManifestEntry, OpenIndex, SecondTierWriter, Store, StoreError, VectorCache,

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::trouble::ObjectError;
+use super::error::ObjectError;
 
 /// One page of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use sectile_client::{ClientError, Connections, Connector, PoolKey};
 
 use super::{
+    error::{ObjectError, error_code},
     listing::Page,
-    trouble::{ObjectError, error_code},
 };
 
 /// The longest page of a listing: a thousand of the longest keys, each character written as an entity.

@@ -12,7 +12,7 @@ use sectile_retrieval::{StoreError, built_in};
 use crate::{
     filling::*,
     indexing::{IndexReport, Job, update},
-    shelf::{IndexLocation, OpenCollection, VerifiedResults},
+    open_collection::{IndexLocation, OpenCollection, VerifiedResults},
     testing::{Memory, SecondTierModel, asked},
     tiers::{Models, Tier},
 };
@@ -86,16 +86,17 @@ impl Case {
         self.try_fill(second, 2, &|| false).unwrap()
     }
 
-    fn shelf(&self, second: Option<&'static SecondTierModel>) -> Arc<OpenCollection> {
+    fn open_collection(&self, second: Option<&'static SecondTierModel>) -> Arc<OpenCollection> {
         let models = Models {
             first: built_in().unwrap(),
             second: second.map(|second| second as &'static dyn Embedder),
         };
         let place = IndexLocation::Here(Some(self.folder.path().to_owned()), models, None);
-        let shelf = OpenCollection::open(self.storage.library(), "lab", place, || 1_000, &|| false)
-            .unwrap();
-        shelf.refresh(&|| false).unwrap();
-        shelf
+        let open_collection =
+            OpenCollection::open(self.storage.library(), "lab", place, || 1_000, &|| false)
+                .unwrap();
+        open_collection.refresh(&|| false).unwrap();
+        open_collection
     }
 
     /// The files of the second tier.
@@ -114,8 +115,12 @@ impl Case {
 }
 
 /// Which tier answers, and the digest of all answers.
-fn answers(shelf: &OpenCollection) -> (Tier, Digest) {
-    let found = QUERIES.map(|query| shelf.search(&asked(query), 10, &|| false).unwrap());
+fn answers(open_collection: &OpenCollection) -> (Tier, Digest) {
+    let found = QUERIES.map(|query| {
+        open_collection
+            .search(&asked(query), 10, &|| false)
+            .unwrap()
+    });
     let tier = found[0].state.tier;
     assert!(found.iter().all(|found| found.state.tier == tier));
     let hits: Vec<_> = found
@@ -141,26 +146,30 @@ fn a_collection_switches_over_when_everything_is_there() {
     let second = SecondTierModel::new("one");
     let case = Case::new(20);
     case.index();
-    let without = answers(&case.shelf(None));
+    let without = answers(&case.open_collection(None));
     assert_eq!(without.0, Tier::Static);
-    let shelf = case.shelf(Some(second));
-    assert_eq!(answers(&shelf), without);
+    let open_collection = case.open_collection(Some(second));
+    assert_eq!(answers(&open_collection), without);
     let stopped = case.try_fill(second, 1, &after(25)).unwrap();
     assert!(!stopped.complete && stopped.filled > 0, "{stopped:?}");
-    shelf.refresh(&|| false).unwrap();
-    assert_eq!(answers(&shelf), without);
+    open_collection.refresh(&|| false).unwrap();
+    assert_eq!(answers(&open_collection), without);
     let filled = case.fill(second);
     assert!(filled.complete, "{filled:?}");
     assert_eq!((filled.passages, filled.filled), (61, 61));
     assert_eq!(filled.embedded + filled.cached, 61);
-    shelf.refresh(&|| false).unwrap();
-    let meant = answers(&shelf);
-    assert_eq!(meant.0, Tier::Transformer);
-    assert_ne!(meant.1, without.1);
-    assert_eq!(shelf.state().model, "one");
-    assert_eq!(answers(&case.shelf(Some(second))), meant, "opened afresh");
+    open_collection.refresh(&|| false).unwrap();
+    let second_tier = answers(&open_collection);
+    assert_eq!(second_tier.0, Tier::Transformer);
+    assert_ne!(second_tier.1, without.1);
+    assert_eq!(open_collection.state().model, "one");
     assert_eq!(
-        answers(&case.shelf(None)),
+        answers(&case.open_collection(Some(second))),
+        second_tier,
+        "opened afresh"
+    );
+    assert_eq!(
+        answers(&case.open_collection(None)),
         without,
         "the first tier is as it was"
     );
@@ -182,7 +191,7 @@ fn files_do_not_depend_on_threads_or_interruptions() {
             runs += 1;
         }
         assert!(runs > 0 || looks == usize::MAX);
-        (case.files(), answers(&case.shelf(Some(second))))
+        (case.files(), answers(&case.open_collection(Some(second))))
     });
     assert_eq!(cases[0].0.len(), 1, "{:?}", cases[0].0.keys());
     for case in &cases[1..] {
@@ -198,9 +207,9 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
     // Text that all notebooks share is embedded once for each title.
     case.fill(second);
     assert_eq!(second.embedded(), 61);
-    // The same model, counted apart: a shelf embeds a few changes itself.
+    // The same model, counted apart: an open collection embeds a few changes itself.
     let beside = SecondTierModel::new("one");
-    let shelf = case.shelf(Some(beside));
+    let open_collection = case.open_collection(Some(beside));
     // Until small segments are made one.
     for round in 0..10 {
         let text = notebook(round).replace("red", "green");
@@ -214,8 +223,8 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
             "{round}: {filled:?}"
         );
         assert!(filled.complete && filled.cached == 60, "{filled:?}");
-        shelf.refresh(&|| false).unwrap();
-        assert_eq!(shelf.state().tier, Tier::Transformer, "{round}");
+        open_collection.refresh(&|| false).unwrap();
+        assert_eq!(open_collection.state().tier, Tier::Transformer, "{round}");
         let segments = Store::at(case.folder.path()).unwrap().unwrap();
         let stored = segments.read(Some(built_in().unwrap())).unwrap().unwrap();
         assert_eq!(case.files().len(), stored.segments.len(), "{round}");
@@ -230,7 +239,10 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
     }
     afresh.index();
     afresh.fill(second);
-    assert_eq!(answers(&shelf), answers(&afresh.shelf(Some(second))));
+    assert_eq!(
+        answers(&open_collection),
+        answers(&afresh.open_collection(Some(second)))
+    );
 }
 
 #[test]
@@ -247,11 +259,14 @@ fn an_index_made_anew_is_filled_where_documents_count_again() {
     // The same segment as the first.
     std::fs::remove_file(case.path("manifest")).unwrap();
     case.index();
-    assert_eq!(answers(&case.shelf(Some(second))).0, Tier::Static);
+    assert_eq!(answers(&case.open_collection(Some(second))).0, Tier::Static);
     assert_eq!(second.embedded(), 10);
     let filled = case.fill(second);
     assert!(filled.complete && filled.embedded == 1, "{filled:?}");
-    assert_eq!(answers(&case.shelf(Some(second))).0, Tier::Transformer);
+    assert_eq!(
+        answers(&case.open_collection(Some(second))).0,
+        Tier::Transformer
+    );
 }
 
 #[test]
@@ -259,9 +274,9 @@ fn damaged_and_foreign_files_are_as_good_as_missing() {
     let second = SecondTierModel::new("one");
     let case = Case::new(6);
     case.index();
-    let without = answers(&case.shelf(None));
+    let without = answers(&case.open_collection(None));
     case.fill(second);
-    let meant = answers(&case.shelf(Some(second)));
+    let second_tier = answers(&case.open_collection(Some(second)));
     let whole = case.files();
     let (name, bytes) = whole.first_key_value().unwrap();
     let mut harmed = 0;
@@ -269,20 +284,23 @@ fn damaged_and_foreign_files_are_as_good_as_missing() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x55;
         std::fs::write(case.path(name), &damaged).unwrap();
-        let shelf = case.shelf(Some(second));
-        let now = answers(&shelf);
+        let open_collection = case.open_collection(Some(second));
+        let now = answers(&open_collection);
         // A byte between two parts is nobody's.
-        assert!(now == without || (now == meant && bytes[at] == 0), "{at}");
+        assert!(
+            now == without || (now == second_tier && bytes[at] == 0),
+            "{at}"
+        );
         harmed += usize::from(now == without);
         second.embedded();
         assert!(case.fill(second).complete);
-        shelf.refresh(&|| false).unwrap();
-        assert_eq!(answers(&shelf), meant, "{at}");
+        open_collection.refresh(&|| false).unwrap();
+        assert_eq!(answers(&open_collection), second_tier, "{at}");
     }
     assert!(harmed > 10);
     for other in [&b""[..], b"x", &bytes[..bytes.len() / 2]] {
         std::fs::write(case.path(name), other).unwrap();
-        assert_eq!(answers(&case.shelf(Some(second))), without);
+        assert_eq!(answers(&case.open_collection(Some(second))), without);
         assert!(case.fill(second).complete);
         assert_eq!(case.files(), whole);
     }
@@ -295,12 +313,15 @@ fn another_model_begins_anew_and_takes_the_place_of_the_old_one() {
     case.index();
     case.fill(one);
     let old = case.files();
-    let without = answers(&case.shelf(None));
-    assert_eq!(answers(&case.shelf(Some(two))), without);
+    let without = answers(&case.open_collection(None));
+    assert_eq!(answers(&case.open_collection(Some(two))), without);
     let filled = case.fill(two);
     assert_eq!((filled.embedded, filled.cached), (13, 0));
-    assert_eq!(answers(&case.shelf(Some(two))).0, Tier::Transformer);
-    assert_eq!(answers(&case.shelf(Some(one))), without);
+    assert_eq!(
+        answers(&case.open_collection(Some(two))).0,
+        Tier::Transformer
+    );
+    assert_eq!(answers(&case.open_collection(Some(one))), without);
     assert!(case.files().keys().all(|name| !old.contains_key(name)));
 }
 
@@ -327,7 +348,10 @@ fn there_is_one_filler_at_a_time_and_the_index_can_be_written_meanwhile() {
     assert!(busy.into_inner() && updated.into_inner());
     // It went round again.
     assert!(filled.complete && filled.passages == 26, "{filled:?}");
-    assert_eq!(answers(&case.shelf(Some(second))).0, Tier::Transformer);
+    assert_eq!(
+        answers(&case.open_collection(Some(second))).0,
+        Tier::Transformer
+    );
 }
 
 #[test]
@@ -344,7 +368,10 @@ fn notebooks_that_change_during_the_work_are_left_and_said() {
         (2, 19, 25)
     );
     assert_eq!(second.embedded(), 19);
-    assert_eq!(case.shelf(Some(second)).state().tier, Tier::Static);
+    assert_eq!(
+        case.open_collection(Some(second)).state().tier,
+        Tier::Static
+    );
     case.index();
     let filled = case.fill(second);
     assert!(filled.complete && filled.embedded == 1, "{filled:?}");
@@ -358,10 +385,12 @@ fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
     case.index();
     case.fill(second);
     second.embedded();
-    let shelf = case.shelf(Some(second));
+    let open_collection = case.open_collection(Some(second));
     let tier = |wanted: Tier, query: &str, count: usize| {
         for _ in 0..500 {
-            let found = shelf.search(&asked(query), 50, &|| false).unwrap();
+            let found = open_collection
+                .search(&asked(query), 50, &|| false)
+                .unwrap();
             let is_fresh = found
                 .hits
                 .iter()
@@ -373,32 +402,32 @@ fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("{query}: {:?}", shelf.state());
+        panic!("{query}: {:?}", open_collection.state());
     };
     case.storage
         .write("lab", "new.md", b"# Fruit\n\nA quince is yellow.\n");
-    shelf.look_again();
+    open_collection.look_again();
     tier(Tier::Transformer, "quince", 1);
     assert_eq!(second.embedded(), 1);
     // The unchanged passages of an edited notebook are taken from the disk.
     let edited = notebook(2) + "\n## More\n\nAnother quince.\n";
     case.storage.write("lab", "n002.md", edited.as_bytes());
-    shelf.look_again();
+    open_collection.look_again();
     tier(Tier::Transformer, "quince", 2);
     assert_eq!(second.embedded(), 1);
     // The same as one that was filled.
-    let now = answers(&shelf);
+    let now = answers(&open_collection);
     let copy = Case::new(4);
     copy.storage
         .write("lab", "new.md", b"# Fruit\n\nA quince is yellow.\n");
     copy.storage.write("lab", "n002.md", edited.as_bytes());
     copy.index();
     copy.fill(second);
-    assert_eq!(now, answers(&copy.shelf(Some(second))));
+    assert_eq!(now, answers(&copy.open_collection(Some(second))));
     let many: String = (0..300)
         .map(|at| format!("# {at}\n\nOne quince more.\n\n"))
         .collect();
     case.storage.write("lab", "many.md", many.as_bytes());
-    shelf.look_again();
+    open_collection.look_again();
     tier(Tier::Static, "quince", 50);
 }

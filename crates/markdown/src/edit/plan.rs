@@ -6,7 +6,7 @@ use super::{
     Edit, EditError, EditScope, EditableDocument, Escape, PayloadHeadings, SectionPlacement,
     TopSection, content_span, heading,
     payload::{Payload, open_end, relevel, shifted_level},
-    place::{self, ResolvedPlacement},
+    placement::{self, ResolvedPlacement},
     spacing::{
         Spacing, ends_with_blank_line, ends_with_line_end, lead, with_line_ends,
         without_trailing_blank_lines,
@@ -51,7 +51,7 @@ impl EditableDocument<'_> {
                 body,
                 headings,
             } => {
-                let spot = place::find(&self.tops, place, level)?;
+                let spot = placement::find(&self.tops, place, level)?;
                 let line = heading::write(spot.level, heading)?;
                 let body = Payload::body(body, spot.level, headings, self.line_end, false)?;
                 let mut text = line;
@@ -67,7 +67,7 @@ impl EditableDocument<'_> {
                 level,
                 subtree,
             } => {
-                let spot = place::find(&self.tops, place, level)?;
+                let spot = placement::find(&self.tops, place, level)?;
                 let payload = Payload::subtree(subtree, spot.level, self.line_end)?;
                 Ok(self.insertion(spot, &payload.text, &payload.levels))
             }
@@ -287,7 +287,7 @@ impl EditableDocument<'_> {
         let top = *self.top(section)?;
         let moved = section..top.subtree_end;
         let rest = self.without(&moved);
-        let spot = place::find(&rest, self.place_among_the_rest(place, &moved)?, level)?;
+        let spot = placement::find(&rest, self.place_among_the_rest(place, &moved)?, level)?;
         if spot.position == section {
             // It is already there. A bare position then implies nothing about the level.
             let level = match place {

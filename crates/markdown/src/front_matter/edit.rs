@@ -13,8 +13,9 @@ use std::fmt;
 
 use self::{block::YamlBlock, proof::Proof};
 use super::{
-    byte_order_mark_len, split,
-    written::{self, DateStyle, reads_as},
+    byte_order_mark_len,
+    emit::{self, DateStyle, reads_as},
+    split,
 };
 use crate::{
     Change, Changes, Mapping, Source, Span, Value, YamlError,
@@ -174,7 +175,7 @@ struct NewValue<'a> {
 
 impl NewValue<'_> {
     fn text(self) -> String {
-        written::value(self.value)
+        emit::value(self.value)
     }
 }
 
@@ -222,5 +223,5 @@ fn new_block(text: &str, key: &str, new: NewValue<'_>) -> Change {
 }
 
 fn entry_line(key: &str, new: NewValue<'_>) -> String {
-    format!("{}: {}", written::key(key), new.text())
+    format!("{}: {}", emit::key(key), new.text())
 }

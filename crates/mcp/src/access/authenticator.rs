@@ -281,9 +281,9 @@ impl Authenticator {
         let vault = choose(vault, vaults)?;
         let (role, effective_user) = match &self.contexts {
             Some(contexts) => {
-                let standing = contexts.standing(&bearer, text, &vault).await?;
-                let effective_user = standing.effective_user.or(bearer.effective_user);
-                (standing.role, effective_user)
+                let caller_role = contexts.caller_role(&bearer, text, &vault).await?;
+                let effective_user = caller_role.effective_user.or(bearer.effective_user);
+                (caller_role.role, effective_user)
             }
             None => (bearer.role, bearer.effective_user),
         };

@@ -79,7 +79,7 @@ impl UserContexts {
     }
 
     /// Returns the context of `bearer`, whose token this is, in `vault`.
-    pub(super) async fn standing(
+    pub(super) async fn caller_role(
         &self,
         bearer: &Bearer,
         token: &str,
@@ -148,7 +148,7 @@ impl UserContexts {
         let reply = client.get(url, "", headers).await;
         let reply = reply.map_err(|_| AccessDenial::Unavailable)?;
         match reply.status {
-            StatusCode::OK => standing(&reply).ok_or(AccessDenial::Unavailable),
+            StatusCode::OK => caller_role(&reply).ok_or(AccessDenial::Unavailable),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
                 Err(AccessDenial::NoAccess)
             }
@@ -158,7 +158,7 @@ impl UserContexts {
 }
 
 /// Parses an answer; `None` if it is not one.
-fn standing(reply: &Reply) -> Option<UserContext> {
+fn caller_role(reply: &Reply) -> Option<UserContext> {
     let written: ContextResponse = serde_json::from_slice(&reply.body).ok()?;
     let said = |text: Option<String>| {
         let text = text.unwrap_or_default().trim().to_owned();

@@ -5,9 +5,9 @@
 //! `claims` reads who the holder is.
 
 mod claims;
-mod fetched;
 mod jwt;
 mod keys;
+mod remote_keys;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use ring::hmac;
 
-use self::{fetched::RemoteKeySet, jwt::Jwt, keys::KeySet};
+use self::{jwt::Jwt, keys::KeySet, remote_keys::RemoteKeySet};
 use super::{AccessDenial, Role, Secret};
 use sectile_client::{BaseUrl, Client};
 

@@ -29,8 +29,8 @@ use crate::{
     CallContext, Confirmation, Connection, Pace,
     access::Identity,
     call::{
+        elicitation::{self, ElicitationRounds, form},
         policy::CallerRole,
-        question::{self, ElicitationRounds, form},
         request_facts::RequestFacts,
     },
 };
@@ -101,15 +101,15 @@ impl ClientSender {
 pub(crate) struct ClientChannel {
     request: RequestContext<RoleServer>,
     asking: ElicitationMode,
-    errands: Option<mpsc::UnboundedReceiver<ClientMessage>>,
+    client_messages: Option<mpsc::UnboundedReceiver<ClientMessage>>,
     /// A report that is being sent. It outlives the wait for it, so that the next one does not overtake it.
     sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Caller {
     /// Returns the role of the caller.
-    pub(crate) fn standing(&self) -> CallerRole {
-        self.facts.standing()
+    pub(crate) fn caller_role(&self) -> CallerRole {
+        self.facts.caller_role()
     }
 
     /// Returns the identity of the caller, if callers sign in.
@@ -155,7 +155,7 @@ impl Caller {
             connection,
             facts: _,
         } = self;
-        let (sender, errands) = match pace {
+        let (sender, client_messages) = match pace {
             Pace::Quick => (None, None),
             Pace::Slow => {
                 let (sender, receiver) = mpsc::unbounded_channel();
@@ -175,16 +175,16 @@ impl Caller {
             identity,
             client,
             progress: Progress::new(&request, sender.as_ref()),
-            errands: sender,
+            client_messages: sender,
             surface: OnceLock::new(),
         };
-        let desk = ClientChannel {
+        let channel = ClientChannel {
             request,
             asking,
-            errands,
+            client_messages,
             sending: None,
         };
-        (context, desk)
+        (context, channel)
     }
 }
 
@@ -222,7 +222,11 @@ impl ClientChannel {
     /// Sends the last report of a handler that has ended.
     pub(crate) async fn clear(&mut self) {
         self.sent().await;
-        while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+        while let Some(Ok(errand)) = self
+            .client_messages
+            .as_mut()
+            .map(mpsc::UnboundedReceiver::try_recv)
+        {
             if let ClientMessage::Report(report) = errand {
                 self.report(report).await;
             }
@@ -238,8 +242,8 @@ impl ClientChannel {
     }
 
     async fn next(&mut self) -> ClientMessage {
-        let errand = match &mut self.errands {
-            Some(errands) => errands.recv().await,
+        let errand = match &mut self.client_messages {
+            Some(client_messages) => client_messages.recv().await,
             None => None,
         };
         match errand {
@@ -285,7 +289,7 @@ impl ClientChannel {
 /// Runs in the task that handles the request: rmcp sends the question on the same stream as that request's answer.
 async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirmation> {
     let request = ServerRequest::ElicitRequest(form(question)?);
-    let options = PeerRequestOptions::with_timeout(question::PATIENCE);
+    let options = PeerRequestOptions::with_timeout(elicitation::PATIENCE);
     let asked = peer.send_cancellable_request(request, options).await.ok()?;
     let mut withdrawal = Withdrawal {
         peer,
@@ -325,7 +329,7 @@ pub struct Progress(Option<ProgressReporter>);
 
 struct ProgressReporter {
     token: ProgressToken,
-    errands: ClientSender,
+    client_messages: ClientSender,
     last: Mutex<Option<LastReport>>,
 }
 
@@ -339,11 +343,11 @@ struct LastReport {
 impl Progress {
     pub(crate) const SILENT: Self = Self(None);
 
-    fn new(request: &RequestContext<RoleServer>, errands: Option<&ClientSender>) -> Self {
-        let reporter = errands.and_then(|errands| {
+    fn new(request: &RequestContext<RoleServer>, client_messages: Option<&ClientSender>) -> Self {
+        let reporter = client_messages.and_then(|client_messages| {
             Some(ProgressReporter {
                 token: request.meta.get_progress_token()?,
-                errands: errands.clone(),
+                client_messages: client_messages.clone(),
                 last: Mutex::new(None),
             })
         });
@@ -374,7 +378,7 @@ impl Progress {
         report.total = total.map(as_number);
         report.message = (!message.is_empty()).then(|| message.to_owned());
         if reporter
-            .errands
+            .client_messages
             .0
             .send(ClientMessage::Report(report))
             .is_err()

@@ -28,7 +28,7 @@ pub struct Connection {
     values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     watched: Arc<WatchedResources>,
     /// The permission that came with the client's latest request.
-    leave: Arc<LatestPermit>,
+    permit: Arc<LatestPermit>,
     /// Stops the notices to the client; `Some` while they are being sent.
     hearing: Mutex<Option<CancellationToken>>,
     /// Whether there was a time in which no notices were sent.
@@ -43,7 +43,7 @@ impl Connection {
             slots: Mutex::default(),
             values: Mutex::default(),
             watched: Arc::default(),
-            leave: Arc::default(),
+            permit: Arc::default(),
             hearing: Mutex::default(),
             has_missed: AtomicBool::new(false),
             ended: stopping.child_token(),
@@ -82,8 +82,8 @@ impl Connection {
         Arc::clone(&self.watched)
     }
 
-    pub(crate) fn leave(&self) -> Arc<LatestPermit> {
-        Arc::clone(&self.leave)
+    pub(crate) fn permit(&self) -> Arc<LatestPermit> {
+        Arc::clone(&self.permit)
     }
 
     /// Returns a token that fires when notices to the client must stop; `None` if they are already being sent.
@@ -104,7 +104,7 @@ impl Connection {
 
     /// Stops notices until the client comes back.
     pub(crate) fn rest(&self) {
-        self.leave.rest();
+        self.permit.rest();
         if let Some(hearing) = self.hearing.lock().take() {
             self.has_missed.store(true, Ordering::Relaxed);
             hearing.cancel();
@@ -127,28 +127,28 @@ impl Drop for Connection {
 /// is away.
 #[derive(Default)]
 pub(crate) struct LatestPermit {
-    leave: Mutex<Option<Arc<ListenPermit>>>,
+    permit: Mutex<Option<Arc<ListenPermit>>>,
     /// Identifies the key that it was granted on. Kept while the client is away.
     mark: Mutex<Option<Arc<KeyMark>>>,
 }
 
 impl LatestPermit {
     pub(crate) fn get(&self) -> Option<Arc<ListenPermit>> {
-        self.leave.lock().clone()
+        self.permit.lock().clone()
     }
 
     pub(crate) fn mark(&self) -> Option<Arc<KeyMark>> {
         self.mark.lock().clone()
     }
 
-    pub(crate) fn set(&self, leave: &Arc<ListenPermit>) {
-        self.mark.lock().clone_from(&leave.identity().mark);
-        *self.leave.lock() = Some(Arc::clone(leave));
+    pub(crate) fn set(&self, permit: &Arc<ListenPermit>) {
+        self.mark.lock().clone_from(&permit.identity().mark);
+        *self.permit.lock() = Some(Arc::clone(permit));
     }
 
     /// Drops the permission while the client is away; its next request brings another.
     fn rest(&self) {
-        *self.leave.lock() = None;
+        *self.permit.lock() = None;
     }
 }
 

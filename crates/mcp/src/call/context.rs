@@ -28,7 +28,7 @@ pub struct CallContext {
     pub client: Option<String>,
     /// Reports progress to the caller.
     pub progress: Progress,
-    pub(crate) errands: Option<ClientSender>,
+    pub(crate) client_messages: Option<ClientSender>,
     /// The surface that was called.
     pub(crate) surface: OnceLock<Arc<Surface>>,
 }
@@ -44,7 +44,7 @@ impl CallContext {
             identity: None,
             client: None,
             progress: Progress::SILENT,
-            errands: None,
+            client_messages: None,
             surface: OnceLock::new(),
         }
     }
@@ -59,8 +59,8 @@ impl CallContext {
     /// arguments.
     #[must_use]
     pub fn confirm(&self, question: &str) -> Confirmation {
-        match &self.errands {
-            Some(errands) => errands.ask(question),
+        match &self.client_messages {
+            Some(client_messages) => client_messages.ask(question),
             None => Confirmation::Unsupported,
         }
     }
@@ -71,7 +71,7 @@ impl CallContext {
     pub fn may_use(&self, name: &str) -> bool {
         self.surface
             .get()
-            .is_none_or(|surface| surface.offers(name, self.standing()))
+            .is_none_or(|surface| surface.offers(name, self.caller_role()))
     }
 
     /// Returns the names of the tools of the same surface that this caller may use, in listing order.
@@ -91,7 +91,7 @@ impl CallContext {
     pub fn may_read(&self, uri: &str) -> bool {
         self.surface
             .get()
-            .is_none_or(|surface| surface.tells_of(uri, self.standing()))
+            .is_none_or(|surface| surface.may_notify(uri, self.caller_role()))
     }
 
     /// Returns the program's own text without the parts that name a tool this caller cannot see; empty if nothing is
@@ -99,7 +99,7 @@ impl CallContext {
     #[must_use]
     pub fn for_caller(&self, text: &'static str) -> Cow<'static, str> {
         match self.surface.get() {
-            Some(surface) => surface.naming(self.standing()).text(text),
+            Some(surface) => surface.naming(self.caller_role()).text(text),
             None => Cow::Borrowed(text),
         }
     }
@@ -110,7 +110,7 @@ impl CallContext {
         self.identity.as_ref().map(|identity| identity.key.as_str())
     }
 
-    fn standing(&self) -> CallerRole {
+    fn caller_role(&self) -> CallerRole {
         self.identity.as_ref().map(|identity| identity.role)
     }
 

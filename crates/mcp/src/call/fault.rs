@@ -36,7 +36,7 @@ pub fn arm(description: &str) {
     }
 }
 
-pub(crate) fn strike(tool: &str) {
+pub(crate) fn inject(tool: &str) {
     match FAULT
         .get()
         .filter(|fault| fault.tool == tool)

@@ -24,11 +24,11 @@ use crate::{
     call::{
         arguments::check_arguments,
         caller::{Caller, ClientChannel, ElicitationMode},
+        caller_slots::{CallerSlot, NoFreeSlot},
+        elicitation::{ElicitationReply, ElicitationRounds},
         error::{Refusal, RefusedCall, invalid_params},
         policy::{Absence, CallerRole},
-        question::{ElicitationReply, ElicitationRounds},
         request_facts::OverloadFlag,
-        shares::{CallerSlot, NoFreeSlot},
         structured::StructuredPlacement,
     },
     world::{
@@ -102,7 +102,7 @@ impl Surface {
         structured: StructuredPlacement,
     ) -> Result<CallToolResponse, ErrorData> {
         let call = self.begin(&caller);
-        let standing = caller.standing();
+        let caller_role = caller.caller_role();
         let hides_errors = self
             .tool(name)
             .is_some_and(|(_, tool)| tool.pace == Pace::Slow && caller.hides_errors());
@@ -121,7 +121,7 @@ impl Surface {
                 result
             }
             Err(VisibleStop::Failed(failure)) => {
-                let said = self.say(failure, standing, hides_errors)?;
+                let said = self.say(failure, caller_role, hides_errors)?;
                 let text = ContentBlock::text(said.to_string());
                 CallToolResult::error(vec![text])
             }
@@ -140,8 +140,8 @@ impl Surface {
         reply: ElicitationReply,
     ) -> Result<Answer, EarlyReturn> {
         let (index, tool) = self.tool(name).ok_or_else(|| self.unknown_tool())?;
-        let standing = caller.standing();
-        self.exists(&tool.card.name, tool.card.access, standing, || {
+        let caller_role = caller.caller_role();
+        self.exists(&tool.card.name, tool.card.access, caller_role, || {
             self.unknown_tool()
         })?;
         self.authorise(&tool.card.name)?;
@@ -152,7 +152,7 @@ impl Surface {
             BoundHandler::Blocking(handler) => {
                 let handler = Arc::clone(handler);
                 let work = move |context: &CallContext| {
-                    surface.check_call(&surface.tools[index], &mut arguments, standing)?;
+                    surface.check_call(&surface.tools[index], &mut arguments, caller_role)?;
                     context.surface.get_or_init(|| surface);
                     handler(arguments, context)
                 };
@@ -160,7 +160,7 @@ impl Surface {
             }
             BoundHandler::Waiting(handler) => {
                 let work = |context: CallContext| {
-                    surface.check_call(tool, &mut arguments, standing)?;
+                    surface.check_call(tool, &mut arguments, caller_role)?;
                     context.surface.get_or_init(|| surface);
                     Ok(handler(arguments, context))
                 };
@@ -174,12 +174,12 @@ impl Surface {
         &self,
         tool: &BoundTool,
         arguments: &mut JsonObject,
-        standing: CallerRole,
+        caller_role: CallerRole,
     ) -> Result<(), Failure> {
         let schema = &tool.card.input;
-        check_arguments(&self.naming(standing).choices(schema), arguments)?;
+        check_arguments(&self.naming(caller_role).choices(schema), arguments)?;
         #[cfg(debug_assertions)]
-        crate::call::fault::strike(&tool.card.name);
+        crate::call::fault::inject(&tool.card.name);
         Ok(())
     }
 
@@ -223,15 +223,18 @@ impl Surface {
         caller: Caller,
     ) -> Result<ListingPage<Resource>, ErrorData> {
         let call = self.begin(&caller);
-        let (surface, standing) = (Arc::clone(&self), caller.standing());
+        let (surface, caller_role) = (Arc::clone(&self), caller.caller_role());
         let listed = self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |_| {
-            Ok(ListingPage::of(surface.listed_resources(standing), start))
+            Ok(ListingPage::of(
+                surface.listed_resources(caller_role),
+                start,
+            ))
         });
         let result = listed.await;
         call.end(Label::Method("resources/list"), &result, |_| {
             AnswerFacts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop, standing))
+        result.map_err(|stop| self.protocol_error(stop, caller_role))
     }
 
     /// Reads the resource at `uri`.
@@ -241,12 +244,12 @@ impl Surface {
         caller: Caller,
     ) -> Result<ResourceText, ErrorData> {
         let call = self.begin(&caller);
-        let standing = caller.standing();
+        let caller_role = caller.caller_role();
         let result = self.resource_steps(uri, caller).await;
         call.end(Label::Method("resources/read"), &result, |_| {
             AnswerFacts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop, standing))
+        result.map_err(|stop| self.protocol_error(stop, caller_role))
     }
 
     /// Returns whether a client may watch the resource at `uri`; if it may not, the answer is the same as for reading
@@ -257,21 +260,21 @@ impl Surface {
         caller: Caller,
     ) -> Result<(), ErrorData> {
         let call = self.begin(&caller);
-        let standing = caller.standing();
+        let caller_role = caller.caller_role();
         let result = self.resource_steps(uri, caller).await;
         call.end(Label::Method("resources/subscribe"), &result, |_| {
             AnswerFacts::default()
         });
         match result {
             Ok(_) => Ok(()),
-            Err(stop) => Err(self.protocol_error(stop, standing)),
+            Err(stop) => Err(self.protocol_error(stop, caller_role)),
         }
     }
 
     /// Returns whether there may be notices about the resource at `uri`.
-    pub(crate) fn tells_of(&self, uri: &str, standing: CallerRole) -> bool {
+    pub(crate) fn may_notify(&self, uri: &str, caller_role: CallerRole) -> bool {
         let thing = self.thing(uri, Access::Read);
-        self.policy.presence(standing, thing).is_ok() && self.authorise(uri).is_ok()
+        self.policy.presence(caller_role, thing).is_ok() && self.authorise(uri).is_ok()
     }
 
     /// Runs a subscription, which takes a listener's slot instead of a call's.
@@ -280,7 +283,7 @@ impl Surface {
         identity: Option<Arc<Identity>>,
         subscription: impl Future<Output = ()>,
     ) -> Result<(), ErrorData> {
-        let standing = identity.as_ref().map(|identity| identity.role);
+        let caller_role = identity.as_ref().map(|identity| identity.role);
         let call = Call::begin(self, identity, None);
         let caller = identity_key(call.identity.as_ref());
         let result = match self.listeners.take(caller).await {
@@ -293,7 +296,7 @@ impl Surface {
         call.end(Label::Method("subscriptions/listen"), &result, |()| {
             AnswerFacts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop, standing))
+        result.map_err(|stop| self.protocol_error(stop, caller_role))
     }
 
     async fn resource_steps(
@@ -301,8 +304,8 @@ impl Surface {
         uri: String,
         caller: Caller,
     ) -> Result<ResourceText, EarlyReturn> {
-        let standing = caller.standing();
-        self.exists(&uri, Access::Read, standing, || Refusal::UnknownResource)?;
+        let caller_role = caller.caller_role();
+        self.exists(&uri, Access::Read, caller_role, || Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
         let read =
@@ -329,12 +332,12 @@ impl Surface {
         caller: Caller,
     ) -> Result<String, ErrorData> {
         let call = self.begin(&caller);
-        let standing = caller.standing();
+        let caller_role = caller.caller_role();
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
         let label = known.map(|index| self.prompts[index].name);
         let result = self.prompt_steps(known, arguments, caller).await;
         call.end(Label::Named(label), &result, |_| AnswerFacts::default());
-        result.map_err(|stop| self.protocol_error(stop, standing))
+        result.map_err(|stop| self.protocol_error(stop, caller_role))
     }
 
     async fn prompt_steps(
@@ -344,8 +347,8 @@ impl Surface {
         caller: Caller,
     ) -> Result<String, EarlyReturn> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
-        let (name, standing) = (self.prompts[index].name, caller.standing());
-        self.exists(name, Access::Read, standing, || Refusal::UnknownPrompt)?;
+        let (name, caller_role) = (self.prompts[index].name, caller.caller_role());
+        self.exists(name, Access::Read, caller_role, || Refusal::UnknownPrompt)?;
         self.authorise(name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
@@ -363,12 +366,12 @@ impl Surface {
         caller: Caller,
     ) -> Result<Vec<String>, ErrorData> {
         let call = self.begin(&caller);
-        let standing = caller.standing();
+        let caller_role = caller.caller_role();
         let result = self.completion_steps(request, caller).await;
         call.end(Label::Method("completion/complete"), &result, |_| {
             AnswerFacts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop, standing))
+        result.map_err(|stop| self.protocol_error(stop, caller_role))
     }
 
     async fn completion_steps(
@@ -393,7 +396,7 @@ impl Surface {
         if !known {
             return Err(unknown.into());
         }
-        self.exists(name, Access::Read, caller.standing(), || unknown)?;
+        self.exists(name, Access::Read, caller.caller_role(), || unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
         self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |_| {
@@ -408,10 +411,10 @@ impl Surface {
         &self,
         name: &str,
         access: Access,
-        standing: CallerRole,
+        caller_role: CallerRole,
         unknown: impl FnOnce() -> U,
     ) -> Result<(), EarlyReturn> {
-        let presence = self.policy.presence(standing, self.thing(name, access));
+        let presence = self.policy.presence(caller_role, self.thing(name, access));
         presence.map_err(|absence| EarlyReturn::Hidden(absence, unknown().into()))
     }
 
@@ -425,10 +428,10 @@ impl Surface {
     }
 
     /// Returns whether this caller can see the tool `name`.
-    pub(crate) fn offers(&self, name: &str, standing: CallerRole) -> bool {
+    pub(crate) fn offers(&self, name: &str, caller_role: CallerRole) -> bool {
         self.tool(name).is_some_and(|(_, tool)| {
             let thing = self.thing(name, tool.card.access);
-            self.policy.presence(standing, thing).is_ok() && self.authorise(name).is_ok()
+            self.policy.presence(caller_role, thing).is_ok() && self.authorise(name).is_ok()
         })
     }
 
@@ -443,7 +446,7 @@ impl Surface {
     ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
         let key = identity_key(caller.facts.identity());
-        let (context, desk) = caller.into_parts(pace, asking);
+        let (context, channel) = caller.into_parts(pace, asking);
         let steps = async {
             let slot = self.slot(key).await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
@@ -461,7 +464,7 @@ impl Surface {
             // A handler that panicked returns nothing.
             Ok(result.ok_or(Refusal::Internal)??)
         };
-        self.bounded(access, &cancelled, desk, steps).await
+        self.bounded(access, &cancelled, channel, steps).await
     }
 
     /// Does the same for async work without a thread of its own. Such work never asks questions.
@@ -473,7 +476,7 @@ impl Surface {
     ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
         let key = identity_key(caller.facts.identity());
-        let (context, desk) = caller.into_parts(pace, ElicitationMode::Never);
+        let (context, channel) = caller.into_parts(pace, ElicitationMode::Never);
         let steps = async {
             let _slot = self.slot(key).await?;
             let begun = catch_unwind(AssertUnwindSafe(|| work(context)));
@@ -481,7 +484,7 @@ impl Surface {
             let result = AssertUnwindSafe(work).catch_unwind().await;
             Ok(result.map_err(|_| Refusal::Internal)??)
         };
-        self.bounded(access, &cancelled, desk, steps).await
+        self.bounded(access, &cancelled, channel, steps).await
     }
 
     /// Runs `steps` for as long as the limits allow and the caller waits, and serves their messages to the client
@@ -490,7 +493,7 @@ impl Surface {
         &self,
         access: Access,
         cancelled: &CancellationToken,
-        mut desk: ClientChannel,
+        mut channel: ClientChannel,
         steps: impl Future<Output = Result<T, EarlyReturn>>,
     ) -> Result<T, EarlyReturn> {
         // Cancelled when this call ends early for any reason, so that the handler can stop as well.
@@ -499,14 +502,14 @@ impl Surface {
             biased;
             result = steps => result,
             () = cancelled.cancelled() => return Err(Refusal::Cancelled(access).into()),
-            () = desk.serve(self.limits.call_timeout) => return Err(Refusal::TimedOut(access).into()),
+            () = channel.serve(self.limits.call_timeout) => return Err(Refusal::TimedOut(access).into()),
         };
         tokio::select! {
             biased;
-            () = desk.clear() => {}
+            () = channel.clear() => {}
             () = cancelled.cancelled() => {}
         }
-        match (result, desk.question()) {
+        match (result, channel.question()) {
             (Ok(_) | Err(EarlyReturn::Visible(VisibleStop::Failed(_))), Some(question)) => {
                 Err(VisibleStop::Asks(Box::new(question)).into())
             }
@@ -530,11 +533,11 @@ impl Surface {
     fn say(
         &self,
         failure: Failure,
-        standing: CallerRole,
+        caller_role: CallerRole,
         hides_errors: bool,
     ) -> Result<Value, ErrorData> {
         let said = catch_unwind(AssertUnwindSafe(|| {
-            (self.envelope)(&failure.worded(&self.naming(standing)))
+            (self.envelope)(&failure.worded(&self.naming(caller_role)))
         }));
         said.map_or_else(
             |_| Err(Refusal::Internal.into()),
@@ -557,7 +560,7 @@ impl Surface {
     }
 
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
-    fn protocol_error(&self, stop: EarlyReturn, standing: CallerRole) -> ErrorData {
+    fn protocol_error(&self, stop: EarlyReturn, caller_role: CallerRole) -> ErrorData {
         let failure = match stop.seen() {
             VisibleStop::Refused(refusal) => return refusal.into(),
             VisibleStop::Failed(failure) => failure,
@@ -565,8 +568,8 @@ impl Surface {
             VisibleStop::Asks(_) => return Refusal::Internal.into(),
         };
         let kind = failure.kind;
-        let told = failure.clone().worded(&self.naming(standing)).told();
-        match (self.say(failure, standing, false), kind) {
+        let told = failure.clone().worded(&self.naming(caller_role)).told();
+        match (self.say(failure, caller_role, false), kind) {
             (Err(error), _) => error,
             (Ok(_), FailureKind::InvalidArguments) => ErrorData {
                 message: told.into(),

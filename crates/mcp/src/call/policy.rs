@@ -47,7 +47,7 @@ impl Policy {
     /// Checks whether `thing` exists for a call by a caller with this role.
     pub(crate) fn presence(
         &self,
-        standing: CallerRole,
+        caller_role: CallerRole,
         thing: AccessTarget<'_>,
     ) -> Result<(), Absence> {
         if !self
@@ -56,25 +56,25 @@ impl Policy {
         {
             return Err(Absence::Hidden);
         }
-        self.role_allows(standing, thing)
+        self.role_allows(caller_role, thing)
             .then_some(())
             .ok_or(Absence::Role)
     }
 
     /// Returns whether a listing for a caller with this role shows `thing`.
-    pub(crate) fn lists(&self, standing: CallerRole, thing: AccessTarget<'_>) -> bool {
+    pub(crate) fn lists(&self, caller_role: CallerRole, thing: AccessTarget<'_>) -> bool {
         self.visibility.lists(thing.world, thing.name, thing.family)
-            && self.role_allows(standing, thing)
+            && self.role_allows(caller_role, thing)
     }
 
     /// Returns whether a listing for a caller with this role may leave something out.
-    pub(crate) fn hides_from_listings(&self, standing: CallerRole) -> bool {
+    pub(crate) fn hides_from_listings(&self, caller_role: CallerRole) -> bool {
         self.visibility.hides_from_listings()
-            || standing.is_some_and(|role| self.roles.get().limits(role))
+            || caller_role.is_some_and(|role| self.roles.get().limits(role))
     }
 
-    fn role_allows(&self, standing: CallerRole, thing: AccessTarget<'_>) -> bool {
-        standing.is_none_or(|role| self.roles.get().allows(role, thing))
+    fn role_allows(&self, caller_role: CallerRole, thing: AccessTarget<'_>) -> bool {
+        caller_role.is_none_or(|role| self.roles.get().allows(role, thing))
     }
 }
 

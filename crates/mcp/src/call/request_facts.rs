@@ -14,14 +14,14 @@ use rmcp::model::Extensions;
 use crate::{
     Connection,
     access::{Identity, ListenPermit},
-    call::{policy::CallerRole, shares::CallerSlot, structured::StructuredSlot},
+    call::{caller_slots::CallerSlot, policy::CallerRole, structured::StructuredSlot},
 };
 
 /// The facts that a transport knows about a request.
 #[derive(Clone, Default)]
 pub(crate) struct RequestFacts {
     /// The sender and how long they may listen, if callers sign in.
-    pub(crate) leave: Option<Arc<ListenPermit>>,
+    pub(crate) permit: Option<Arc<ListenPermit>>,
     /// State of the session that the request belongs to.
     pub(crate) connection: Option<Arc<Connection>>,
     /// Receives the text of the answer, if the transport inserts it itself.
@@ -42,11 +42,11 @@ impl RequestFacts {
 
     /// Returns the sender of the request, if callers sign in.
     pub(crate) fn identity(&self) -> Option<&Arc<Identity>> {
-        self.leave.as_ref().map(|leave| leave.identity())
+        self.permit.as_ref().map(|permit| permit.identity())
     }
 
     /// Returns the role of the sender.
-    pub(crate) fn standing(&self) -> CallerRole {
+    pub(crate) fn caller_role(&self) -> CallerRole {
         self.identity().map(|identity| identity.role)
     }
 }

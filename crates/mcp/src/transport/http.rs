@@ -41,7 +41,7 @@ use self::{
 };
 use crate::{
     Surface,
-    call::shares::{CallerSlotBounds, CallerSlots},
+    call::caller_slots::{CallerSlotBounds, CallerSlots},
     transport::server::McpServer,
 };
 

@@ -38,9 +38,9 @@ use crate::{
     Access, Connection, JsonObject, ResourceNotice, Surface,
     call::{
         caller::Caller,
+        elicitation::ElicitationReply,
         error::{Refusal, invalid_params, method_not_found},
         policy::CallerRole,
-        question::ElicitationReply,
         request_facts::RequestFacts,
         structured::StructuredPlacement,
     },
@@ -110,7 +110,7 @@ impl McpServer {
 
     /// Returns the world's instructions for the sender of a request.
     fn instructions(&self, request: &RequestContext<RoleServer>) -> Option<String> {
-        let naming = self.surface.naming(standing(request));
+        let naming = self.surface.naming(caller_role(request));
         let said = naming.text(self.surface.instructions);
         (!said.is_empty()).then(|| said.into_owned())
     }
@@ -205,9 +205,9 @@ impl ServerHandler for McpServer {
     ) -> Result<ListToolsResult, ErrorData> {
         guarded(|| {
             only_page(request.as_ref())?;
-            let standing = standing(&context);
-            let naming = self.surface.naming(standing);
-            let listed = self.surface.listed_tools(standing);
+            let caller_role = caller_role(&context);
+            let naming = self.surface.naming(caller_role);
+            let listed = self.surface.listed_tools(caller_role);
             let mut result = ListToolsResult::with_all_items(
                 listed.map(|card| wire_tool(card, &naming)).collect(),
             );
@@ -265,12 +265,12 @@ impl ServerHandler for McpServer {
         guarded(|| {
             let templates = self.resources()?.templates.iter();
             only_page(request.as_ref())?;
-            let standing = standing(&context);
+            let caller_role = caller_role(&context);
             let listed = templates.filter(|template| {
                 self.surface
-                    .lists(&template.uri_template, Access::Read, standing)
+                    .lists(&template.uri_template, Access::Read, caller_role)
             });
-            let naming = self.surface.naming(standing);
+            let naming = self.surface.naming(caller_role);
             let listed = listed.map(|template| wire_template(template, &naming));
             let mut result = ListResourceTemplatesResult::with_all_items(listed.collect());
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
@@ -307,10 +307,10 @@ impl ServerHandler for McpServer {
             }
             only_page(request.as_ref())?;
             let prompts = self.surface.prompts.iter();
-            let standing = standing(&context);
+            let caller_role = caller_role(&context);
             let listed =
-                prompts.filter(|prompt| self.surface.lists(prompt.name, Access::Read, standing));
-            let naming = self.surface.naming(standing);
+                prompts.filter(|prompt| self.surface.lists(prompt.name, Access::Read, caller_role));
+            let naming = self.surface.naming(caller_role);
             let listed = listed.map(|prompt| wire_prompt(prompt, &naming));
             let mut result = ListPromptsResult::with_all_items(listed.collect());
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
@@ -380,13 +380,13 @@ impl ServerHandler for McpServer {
         let changes = changes.ok_or(Refusal::Internal)?;
         let facts = RequestFacts::of(&context.request_context().extensions);
         let identity = facts.identity().cloned();
-        let listener = Listener::new(&context, facts.leave.clone());
+        let listener = Listener::new(&context, facts.permit.clone());
         if let Some(memory) = &facts.memory {
             memory.release();
         }
         let over = async {
-            match facts.leave {
-                Some(leave) => leave.ended().await,
+            match facts.permit {
+                Some(permit) => permit.ended().await,
                 None => std::future::pending().await,
             }
         };
@@ -456,8 +456,8 @@ impl ServerHandler for McpServer {
 }
 
 /// Returns the role of the caller of a request.
-fn standing(request: &RequestContext<RoleServer>) -> CallerRole {
-    RequestFacts::of(&request.extensions).standing()
+fn caller_role(request: &RequestContext<RoleServer>) -> CallerRole {
+    RequestFacts::of(&request.extensions).caller_role()
 }
 
 /// Runs work that is too short for the pipeline, with the same guarantee: a panic becomes an answer.

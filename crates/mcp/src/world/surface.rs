@@ -16,9 +16,9 @@ use crate::{
     Prompt, RefusedCall, Resource, ResourceNotice, ResourceTemplate, Resources, Schema, Tool,
     access::AccessTarget,
     call::{
+        caller_slots::{CallerSlotBounds, CallerSlots},
+        elicitation::RequestStateSeal,
         policy::CallerRole,
-        question::RequestStateSeal,
-        shares::{CallerSlotBounds, CallerSlots},
     },
     world::{naming::Naming, resource::ResourceText},
 };
@@ -458,19 +458,19 @@ impl Surface {
     }
 
     /// Returns the tools that a listing shows, in table order.
-    pub(crate) fn listed_tools(&self, standing: CallerRole) -> impl Iterator<Item = &ToolCard> {
+    pub(crate) fn listed_tools(&self, caller_role: CallerRole) -> impl Iterator<Item = &ToolCard> {
         let cards = self.tools.iter().map(|tool| &tool.card);
-        cards.filter(move |card| self.lists(&card.name, card.access, standing))
+        cards.filter(move |card| self.lists(&card.name, card.access, caller_role))
     }
 
     /// Returns the rewording of text that names tools, for a caller with this role.
-    pub(crate) fn naming(&self, standing: CallerRole) -> Naming<'_> {
-        if self.absent.is_empty() && !self.policy.hides_from_listings(standing) {
+    pub(crate) fn naming(&self, caller_role: CallerRole) -> Naming<'_> {
+        if self.absent.is_empty() && !self.policy.hides_from_listings(caller_role) {
             return Naming::default();
         }
         let (mut seen, mut unseen) = (Vec::new(), Vec::new());
         for BoundTool { card, .. } in &self.tools {
-            match self.lists(&card.name, card.access, standing) {
+            match self.lists(&card.name, card.access, caller_role) {
                 true => seen.push(card.name.as_str()),
                 false => unseen.push(card.name.as_str()),
             }
@@ -485,23 +485,23 @@ impl Surface {
     }
 
     /// Returns the resources that a listing shows, in order.
-    pub(crate) fn listed_resources(&self, standing: CallerRole) -> Vec<Resource> {
+    pub(crate) fn listed_resources(&self, caller_role: CallerRole) -> Vec<Resource> {
         let all = self.resources.as_ref().map(|resources| (resources.list)());
         let all = all.into_iter().flatten();
-        all.filter(|resource| self.lists(&resource.uri, Access::Read, standing))
+        all.filter(|resource| self.lists(&resource.uri, Access::Read, caller_role))
             .collect()
     }
 
     /// Returns a hash of what a listing of resources shows.
-    pub(crate) fn digest_of_listing(&self, standing: CallerRole) -> u64 {
+    pub(crate) fn digest_of_listing(&self, caller_role: CallerRole) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.listed_resources(standing).hash(&mut hasher);
+        self.listed_resources(caller_role).hash(&mut hasher);
         hasher.finish()
     }
 
     /// Returns whether a listing for a caller with this role shows `name`.
-    pub(crate) fn lists(&self, name: &str, access: Access, standing: CallerRole) -> bool {
-        self.policy.lists(standing, self.thing(name, access))
+    pub(crate) fn lists(&self, name: &str, access: Access, caller_role: CallerRole) -> bool {
+        self.policy.lists(caller_role, self.thing(name, access))
     }
 
     /// Returns `name` as policies see it.

@@ -1,6 +1,6 @@
 //! The fields of a passage, and the weight of a term in each of them: BM25F in integer arithmetic.
 
-use crate::fixed::ONE;
+use crate::fixed_point::ONE;
 
 /// The fields of a passage, in the order of a position's highest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

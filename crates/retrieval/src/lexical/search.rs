@@ -11,7 +11,7 @@ use super::{
     query::Item,
     terms::{List, TermKey, TermSource, WordPositions},
 };
-use crate::{analysis::stem, fixed::ONE};
+use crate::{analysis::stem, fixed_point::ONE};
 
 /// The name of these ranking rules and of the analysis. It changes whenever an answer may.
 pub const RANKING: &str = "sectile-bm25f-2";

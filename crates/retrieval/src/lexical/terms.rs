@@ -6,7 +6,7 @@ use super::{
     collect::Occurrence,
     field::{Lengths, Norms, counts},
 };
-use crate::fixed::log2;
+use crate::fixed_point::log2;
 
 /// A passage that has a term.
 #[derive(Clone, Copy, Debug)]

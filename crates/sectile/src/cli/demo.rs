@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use sectile_library::{folder::FolderStorage, library::Library, shelves::IndexStorage};
+use sectile_library::{folder::FolderStorage, library::Library, open_collections::IndexStorage};
 use sectile_mcp::{Policy, Surface, SurfaceLimits, stdio};
 use sectile_vault::{Walk, editor::EditorOptions};
 use serde_json::{Value, json};

@@ -9,13 +9,13 @@ pub(crate) mod corpus;
 mod errors;
 pub(crate) mod eval;
 pub(crate) mod examine;
-mod library;
 pub(crate) mod manual;
 mod open;
 pub(crate) mod resources;
 mod roles;
 mod settings;
 mod tools;
+mod visible_corpus;
 
 use parking_lot::Mutex;
 use sectile_mcp::{CallContext, ErrorResponse, Failure, WorldSpec};
@@ -28,7 +28,7 @@ pub(crate) use self::{
 };
 use self::{
     corpus::{Doc, DocsCorpus, SkipReason, SkippedDoc, is_md},
-    library::VisibleCorpus,
+    visible_corpus::VisibleCorpus,
 };
 
 /// What names of tools and URIs start with, unless the settings say otherwise.

@@ -10,7 +10,7 @@ pub(crate) mod limits;
 mod naming;
 mod not_searched;
 mod open;
-mod opened;
+mod open_library;
 mod seal;
 mod settings;
 mod streams;
@@ -23,9 +23,9 @@ use std::sync::Arc;
 use sectile_library::{
     SearchQuery,
     ids::SourceId,
+    open_collection::VerifiedResults,
+    open_collections::{IndexStorage, OpenCollections},
     quote::Quote,
-    shelf::VerifiedResults,
-    shelves::{IndexStorage, OpenCollections},
 };
 pub(crate) use sectile_library::{clock::Clock, library::Library};
 use sectile_mcp::{CallContext, JsonObject, UnknownTool, WorldSpec, access::Secret};
@@ -39,14 +39,14 @@ use self::{
 };
 pub(crate) use self::{
     open::ENTRY,
-    opened::OpenLibrary,
+    open_library::OpenLibrary,
     settings::{ArtifactLocation, Constraints, NotebookSection, NotebookSettings},
 };
 
 /// State of the world.
 pub(crate) struct NotebookWorld {
     storage: Arc<Library>,
-    shelves: OpenCollections,
+    open_collections: OpenCollections,
     contexts: ContextRegistry,
     constraints: Constraints,
     /// What the server around it bounds, by the names of its settings.
@@ -97,7 +97,7 @@ impl NotebookWorld {
         clock: Clock,
     ) -> Self {
         Self {
-            shelves: OpenCollections::new(Arc::clone(&storage), indexes, clock),
+            open_collections: OpenCollections::new(Arc::clone(&storage), indexes, clock),
             storage,
             contexts: ContextRegistry::default(),
             constraints,
@@ -124,7 +124,7 @@ impl NotebookWorld {
     /// Whether what the world reads from can be used now. Waits for it.
     fn ready(&self) -> Result<(), NotebookError> {
         self.storage.ask(|storage| storage.ready())?;
-        Ok(self.shelves.ready()?)
+        Ok(self.open_collections.ready()?)
     }
 
     fn now(&self) -> i64 {
@@ -179,13 +179,13 @@ impl NotebookWorld {
     ) -> Result<VerifiedResults, NotebookError> {
         let stop = || call.cancelled.is_cancelled();
         Ok(self
-            .shelves
+            .open_collections
             .search(&entered.collection, query, most, &stop)?)
     }
 
     /// Reads and hashes a passage, with `around` characters on both sides.
     fn quote(&self, id: &SourceId, around: usize) -> Result<Quote, NotebookError> {
-        Ok(self.shelves.quote(id, around)?)
+        Ok(self.open_collections.quote(id, around)?)
     }
 }
 

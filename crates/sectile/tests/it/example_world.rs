@@ -12,7 +12,7 @@ use sectile_library::{
     folder::FolderStorage,
     ids::SourceId,
     library::Library,
-    shelves::{IndexStorage, OpenCollections},
+    open_collections::{IndexStorage, OpenCollections},
 };
 use sectile_mcp::{
     AnswerFacts, CallContext, ErrorList, ErrorResponse, Failure, FailureKind, Policy, Surface,

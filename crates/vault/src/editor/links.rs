@@ -4,7 +4,7 @@ mod aliases;
 mod check;
 mod lineage;
 mod scan;
-mod world;
+mod snapshot;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,7 +13,7 @@ use sectile_markdown::{Enclosure, LineIndex, Link, Span};
 pub use self::check::LinkCheck;
 pub(super) use self::check::check;
 pub(super) use self::scan::{DocumentFixes, LinkFix, ScanResult, sections_at};
-use self::{lineage::Lineage, scan::Scan, world::LinkSnapshot};
+use self::{lineage::Lineage, scan::Scan, snapshot::LinkSnapshot};
 use super::{CallHooks, EditorError, draft::Draft, folder::DocumentFolder};
 
 /// A link that leads nowhere, or no longer where it did.

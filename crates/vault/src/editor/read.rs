@@ -1,6 +1,6 @@
 //! Documents as they are now. Viewing one detects what other programs did to it.
 
-pub(super) mod foreign;
+pub(super) mod external_edits;
 pub(super) mod part;
 pub(super) mod past;
 pub(super) mod section;

@@ -1,8 +1,9 @@
 //! Finds the bytes of a block that an edit replaces. Offsets count from the start of the YAML.
 
 use super::{
-    FrontMatterError, NewValue, entry_line,
-    written::{self, DateStyle, reads_as},
+    FrontMatterError, NewValue,
+    emit::{self, DateStyle, reads_as},
+    entry_line,
     yaml::{self, Entry, Layout, Shape, properties, skip_to_content},
 };
 use crate::{
@@ -185,7 +186,7 @@ impl<'a> YamlBlock<'a> {
         let lines: String = items[before..items.len() - after]
             .iter()
             .map(|item| {
-                let text = written::value(item);
+                let text = emit::value(item);
                 format!("{}{text}{}", list.prefix, self.line_end)
             })
             .collect();

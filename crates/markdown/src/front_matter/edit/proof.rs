@@ -3,7 +3,7 @@
 use super::{FrontMatterError, NewValue, mapping, reads_as};
 use crate::{
     Change, Changes, Mapping, Source, Value,
-    front_matter::{byte_order_mark_len, written::DateStyle},
+    front_matter::{byte_order_mark_len, emit::DateStyle},
 };
 
 /// The state before the change, and the intended result.

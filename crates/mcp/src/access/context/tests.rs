@@ -308,14 +308,14 @@ async fn not_too_many_answers_are_kept() {
     // Full of valid answers: another one is asked for each time.
     let late = bearer("late".to_owned());
     for asked in 1..3 {
-        assert!(contexts.standing(&late, "token", "one").await.is_ok());
+        assert!(contexts.caller_role(&late, "token", "one").await.is_ok());
         assert_eq!(origin.times(), asked);
         assert_eq!(count(), MAX_KEPT);
     }
     // Full of expired answers: they make room.
     pass(Duration::from_secs(1));
     for _ in 0..2 {
-        assert!(contexts.standing(&late, "token", "one").await.is_ok());
+        assert!(contexts.caller_role(&late, "token", "one").await.is_ok());
     }
     assert_eq!(origin.times(), 3);
     assert_eq!(count(), 1);

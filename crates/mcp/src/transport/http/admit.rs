@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     access::ListenPermit,
-    call::{error::Refusal, request_facts::MessageShare, shares::CallerSlots},
+    call::{caller_slots::CallerSlots, error::Refusal, request_facts::MessageShare},
     transport::{
         message::{self, Rejection},
         server::VERSIONS,
@@ -50,7 +50,7 @@ pub(super) struct AdmittedRequest {
     pub(super) request: Request,
     pub(super) session: SessionUse,
     /// The sender's permission, if callers sign in.
-    pub(super) leave: Option<Arc<ListenPermit>>,
+    pub(super) permit: Option<Arc<ListenPermit>>,
     /// The share of memory that its message occupies, if it is large.
     pub(super) memory: Option<MessageShare>,
 }
@@ -74,15 +74,15 @@ impl AdmissionStep {
         &self,
         mut parts: Parts,
         body: Body,
-        leave: Option<Arc<ListenPermit>>,
+        permit: Option<Arc<ListenPermit>>,
     ) -> Result<AdmittedRequest, Box<Response>> {
-        let owner = Owner(leave.as_ref().map(|leave| leave.identity().key.clone()));
+        let owner = Owner(permit.as_ref().map(|permit| permit.identity().key.clone()));
         if parts.method != Method::POST {
             let session = self.admit_without_message(&mut parts, &owner)?;
             return Ok(AdmittedRequest {
                 request: Request::from_parts(parts, Body::empty()),
                 session,
-                leave,
+                permit,
                 memory: None,
             });
         }
@@ -110,7 +110,7 @@ impl AdmissionStep {
         Ok(AdmittedRequest {
             request: Request::from_parts(parts, body),
             session,
-            leave,
+            permit,
             memory,
         })
     }

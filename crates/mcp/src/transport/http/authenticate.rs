@@ -98,7 +98,7 @@ impl AuthenticationStep {
         };
         let audience = [resource, self.settings.public_url.clone()];
         let roles = &self.settings.roles;
-        let leave = ListenPermit::new(identity, audience, live, roles);
+        let permit = ListenPermit::new(identity, audience, live, roles);
         // Nothing after this step needs them, and code that logs headers cannot show them.
         for name in [
             header::AUTHORIZATION.as_str(),
@@ -106,7 +106,7 @@ impl AuthenticationStep {
         ] {
             parts.headers.remove(name);
         }
-        Ok(Some(Arc::new(leave)))
+        Ok(Some(Arc::new(permit)))
     }
 
     /// Counts a request that was turned away for another reason.

@@ -59,15 +59,15 @@ impl Endpoint {
         if !self.settings.origins.admit(&parts.headers, &parts.uri) {
             return Err(foreign_origin());
         }
-        let leave = authentication.sign_in(&mut parts, self.tokens_only).await?;
-        self.admission.admit(parts, body, leave).await
+        let permit = authentication.sign_in(&mut parts, self.tokens_only).await?;
+        self.admission.admit(parts, body, permit).await
     }
 
     async fn serve(&self, admitted: AdmittedRequest) -> Response {
         let AdmittedRequest {
             mut request,
             session,
-            leave,
+            permit,
             memory,
         } = admitted;
         let connection = match &session {
@@ -78,13 +78,13 @@ impl Endpoint {
                 Some(Arc::clone(using.connection()))
             }
         };
-        if let (Some(connection), Some(leave)) = (&connection, &leave) {
-            connection.leave().set(leave);
+        if let (Some(connection), Some(permit)) = (&connection, &permit) {
+            connection.permit().set(permit);
         }
         let overload = OverloadFlag::default();
         let structured = StructuredSlot::default();
         request.extensions_mut().insert(RequestFacts {
-            leave: leave.clone(),
+            permit: permit.clone(),
             connection,
             // With sessions, an answer may be part of a stream, whose bytes are never available as a whole.
             structured: (!self.admission.has_sessions()).then(|| structured.clone()),
@@ -106,7 +106,7 @@ impl Endpoint {
                 completing(response, opening)
             }
             SessionUse::Within(_using, None) => handled.await,
-            SessionUse::Within(_using, Some(place)) => ending(handled.await, place, leave),
+            SessionUse::Within(_using, Some(place)) => ending(handled.await, place, permit),
         };
         if overload.is_set() && is_json(response.headers()) {
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -142,10 +142,10 @@ fn completing(response: Response, opening: SessionReservation) -> Response {
 }
 
 /// Returns a stream of notices, which ends with the permission of the caller that asked for it.
-fn ending(response: Response, place: StreamSlot, leave: Option<Arc<ListenPermit>>) -> Response {
+fn ending(response: Response, place: StreamSlot, permit: Option<Arc<ListenPermit>>) -> Response {
     let over = async move {
-        match leave {
-            Some(leave) => leave.ended().await,
+        match permit {
+            Some(permit) => permit.ended().await,
             None => future::pending().await,
         }
     };

@@ -4,7 +4,7 @@
 //! request in flight. A client that makes no progress loses it as well: during the TLS handshake, while it sends the
 //! head of a request or none at all, and while it does not read its answer. The endpoint handles the body of a request.
 
-mod places;
+mod connection_slots;
 mod stall;
 mod tls;
 
@@ -47,7 +47,7 @@ use tower::Service as _;
 pub use self::tls::ServerTls;
 
 use self::{
-    places::{Bounds, ConnectionSlot, ConnectionSlots, RequestGuard},
+    connection_slots::{Bounds, ConnectionSlot, ConnectionSlots, RequestGuard},
     stall::StallTimeoutStream,
 };
 use crate::access::LiveValue;

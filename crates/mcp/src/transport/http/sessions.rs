@@ -355,7 +355,7 @@ impl Sessions {
             return;
         };
         for (id, session) in self.all() {
-            let mark = session.connection.leave().mark();
+            let mark = session.connection.permit().mark();
             if mark.is_some_and(|mark| !authenticator.knows(&mark)) {
                 self.end(&id).await;
             }

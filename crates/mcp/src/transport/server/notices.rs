@@ -45,10 +45,10 @@ pub(super) enum NoticeAccess {
 
 impl NoticeAccess {
     /// Returns the access of a client that came with `leave`, or `otherwise` if that no longer holds.
-    async fn by(leave: Option<Arc<ListenPermit>>, otherwise: Self) -> Self {
-        match leave {
+    async fn by(permit: Option<Arc<ListenPermit>>, otherwise: Self) -> Self {
+        match permit {
             None => Self::Open(None),
-            Some(leave) if leave.holds().await => Self::Open(Some(leave.identity().role)),
+            Some(permit) if permit.holds().await => Self::Open(Some(permit.identity().role)),
             Some(_) => otherwise,
         }
     }
@@ -61,12 +61,12 @@ pub(super) struct ClientGone;
 struct Subscriber {
     peer: Peer<RoleServer>,
     watched: Arc<WatchedResources>,
-    leave: Arc<LatestPermit>,
+    permit: Arc<LatestPermit>,
 }
 
 impl Audience for Subscriber {
     async fn ear(&self) -> NoticeAccess {
-        NoticeAccess::by(self.leave.get(), NoticeAccess::Closed).await
+        NoticeAccess::by(self.permit.get(), NoticeAccess::Closed).await
     }
 
     fn watched(&self) -> BTreeSet<String> {
@@ -94,25 +94,25 @@ pub(super) struct Listener {
     sink: SubscriptionSink,
     watched: BTreeSet<String>,
     hears_of_list: bool,
-    leave: Option<Arc<ListenPermit>>,
+    permit: Option<Arc<ListenPermit>>,
 }
 
 impl Listener {
-    pub(super) fn new(context: &SubscriptionContext, leave: Option<Arc<ListenPermit>>) -> Self {
+    pub(super) fn new(context: &SubscriptionContext, permit: Option<Arc<ListenPermit>>) -> Self {
         let accepted = context.accepted();
         let watched = accepted.resource_subscriptions.iter().flatten();
         Self {
             sink: context.sink().clone(),
             watched: watched.cloned().collect(),
             hears_of_list: accepted.resources_list_changed == Some(true),
-            leave,
+            permit,
         }
     }
 }
 
 impl Audience for Listener {
     async fn ear(&self) -> NoticeAccess {
-        NoticeAccess::by(self.leave.clone(), NoticeAccess::Deaf).await
+        NoticeAccess::by(self.permit.clone(), NoticeAccess::Deaf).await
     }
 
     fn watched(&self) -> BTreeSet<String> {
@@ -167,15 +167,17 @@ pub(super) fn tell_connection(
     let subscriber = Subscriber {
         peer,
         watched: connection.watched(),
-        leave: connection.leave(),
+        permit: connection.permit(),
     };
     let surface = Arc::clone(surface);
     let changes = changes();
     tokio::spawn(async move {
         let telling = async {
             if has_missed
-                && let NoticeAccess::Open(standing) = subscriber.ear().await
-                && tell_missed(&surface, &subscriber, standing).await.is_err()
+                && let NoticeAccess::Open(caller_role) = subscriber.ear().await
+                && tell_missed(&surface, &subscriber, caller_role)
+                    .await
+                    .is_err()
             {
                 return;
             }
@@ -194,17 +196,17 @@ pub(super) async fn tell(
     audience: &impl Audience,
     mut changes: Receiver<ResourceNotice>,
 ) {
-    let standing = match audience.ear().await {
-        NoticeAccess::Open(standing) => standing,
+    let caller_role = match audience.ear().await {
+        NoticeAccess::Open(caller_role) => caller_role,
         NoticeAccess::Closed => None,
         NoticeAccess::Deaf => return,
     };
-    let mut listing = Listing::new(surface, standing).await;
+    let mut listing = Listing::new(surface, caller_role).await;
     let mut has_missed = false;
     loop {
         let notice = changes.recv().await;
-        let standing = match audience.ear().await {
-            NoticeAccess::Open(standing) => standing,
+        let caller_role = match audience.ear().await {
+            NoticeAccess::Open(caller_role) => caller_role,
             NoticeAccess::Closed => {
                 has_missed = true;
                 match notice {
@@ -214,17 +216,17 @@ pub(super) async fn tell(
             }
             NoticeAccess::Deaf => return,
         };
-        let is_another = standing != listing.standing;
+        let is_another = caller_role != listing.caller_role;
         if is_another {
-            listing = Listing::new(surface, standing).await;
+            listing = Listing::new(surface, caller_role).await;
         }
         let is_late = std::mem::take(&mut has_missed) || is_another;
-        if is_late && tell_missed(surface, audience, standing).await.is_err() {
+        if is_late && tell_missed(surface, audience, caller_role).await.is_err() {
             return;
         }
         let told = match notice {
             Ok(ResourceNotice::Updated(uri)) => {
-                if audience.watches(&uri) && surface.tells_of(&uri, standing) {
+                if audience.watches(&uri) && surface.may_notify(&uri, caller_role) {
                     audience.tell_updated(uri).await
                 } else {
                     Ok(())
@@ -246,14 +248,14 @@ pub(super) async fn tell(
 async fn tell_missed(
     surface: &Arc<Surface>,
     audience: &impl Audience,
-    standing: CallerRole,
+    caller_role: CallerRole,
 ) -> Result<(), ClientGone> {
     for uri in audience.watched() {
-        if surface.tells_of(&uri, standing) {
+        if surface.may_notify(&uri, caller_role) {
             audience.tell_updated(uri).await?;
         }
     }
-    if surface.policy.hides_from_listings(standing) {
+    if surface.policy.hides_from_listings(caller_role) {
         return Ok(());
     }
     audience.tell_list_changed().await
@@ -265,7 +267,7 @@ async fn tell_all(
     listing: &mut Listing,
 ) -> Result<(), ClientGone> {
     for uri in audience.watched() {
-        if surface.tells_of(&uri, listing.standing) {
+        if surface.may_notify(&uri, listing.caller_role) {
             audience.tell_updated(uri).await?;
         }
     }
@@ -274,17 +276,20 @@ async fn tell_all(
 
 /// The last listing that a notice was sent about, if part of it is hidden.
 struct Listing {
-    standing: CallerRole,
+    caller_role: CallerRole,
     digest: Option<u64>,
 }
 
 impl Listing {
-    async fn new(surface: &Arc<Surface>, standing: CallerRole) -> Self {
-        let digest = match surface.policy.hides_from_listings(standing) {
-            true => Self::digest(surface, standing).await,
+    async fn new(surface: &Arc<Surface>, caller_role: CallerRole) -> Self {
+        let digest = match surface.policy.hides_from_listings(caller_role) {
+            true => Self::digest(surface, caller_role).await,
             false => None,
         };
-        Self { standing, digest }
+        Self {
+            caller_role,
+            digest,
+        }
     }
 
     async fn tell(
@@ -292,8 +297,8 @@ impl Listing {
         surface: &Arc<Surface>,
         audience: &impl Audience,
     ) -> Result<(), ClientGone> {
-        if surface.policy.hides_from_listings(self.standing) {
-            let now = Self::digest(surface, self.standing).await;
+        if surface.policy.hides_from_listings(self.caller_role) {
+            let now = Self::digest(surface, self.caller_role).await;
             if self.digest == now {
                 return Ok(());
             }
@@ -302,9 +307,9 @@ impl Listing {
         audience.tell_list_changed().await
     }
 
-    async fn digest(surface: &Arc<Surface>, standing: CallerRole) -> Option<u64> {
+    async fn digest(surface: &Arc<Surface>, caller_role: CallerRole) -> Option<u64> {
         let surface = Arc::clone(surface);
-        let digest = tokio::task::spawn_blocking(move || surface.digest_of_listing(standing));
+        let digest = tokio::task::spawn_blocking(move || surface.digest_of_listing(caller_role));
         digest.await.ok()
     }
 }

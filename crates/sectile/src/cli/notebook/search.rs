@@ -4,7 +4,7 @@ use std::{cmp::Reverse, slice, sync::Arc};
 
 use sectile_library::{
     LibraryError, SearchQuery,
-    shelf::{OpenCollection, VerifiedHit, VerifiedResults},
+    open_collection::{OpenCollection, VerifiedHit, VerifiedResults},
 };
 use serde_json::json;
 
@@ -53,9 +53,9 @@ fn search_one(
         .indexes(args.index.as_deref())
         .of(collection, None)?;
     let library = Arc::clone(&storage.library);
-    let shelf = OpenCollection::open(library, collection, place, editor::now, &|| false)?;
-    shelf.refresh(&|| false)?;
-    shelf.search(query, args.most, &|| false)
+    let open_collection = OpenCollection::open(library, collection, place, editor::now, &|| false)?;
+    open_collection.refresh(&|| false)?;
+    open_collection.search(query, args.most, &|| false)
 }
 
 /// The results from all collections together.

@@ -9,8 +9,8 @@ use sectile_retrieval::{Hit, Query, QueryError, RANKING};
 use serde::Serialize;
 
 use super::{
-    DocsEntry, DocsWorld, corpus::DocRole, errors::QUERY_TOO_LONG, library::VisibleCorpus,
-    roles::favours,
+    DocsEntry, DocsWorld, corpus::DocRole, errors::QUERY_TOO_LONG, roles::favours,
+    visible_corpus::VisibleCorpus,
 };
 
 /// What a search answers.

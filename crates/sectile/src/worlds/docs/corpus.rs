@@ -3,8 +3,8 @@
 //! They are read once, at the start. What is loaded, under which slug, and what is skipped follows from settings and
 //! files alone: never from the order of a directory, the clock, or the place of the files on the machine.
 
-mod described;
-mod skipped;
+mod description;
+mod skip_reason;
 
 use std::{
     borrow::Cow,
@@ -23,10 +23,10 @@ use sectile_vault::{
 
 use serde::{Deserialize, Serialize};
 
-use self::described::{DocDescription, describe};
+use self::description::{DocDescription, describe};
 pub(crate) use self::{
-    described::MAX_SLUG,
-    skipped::{SkipReason, SkippedDoc},
+    description::MAX_SLUG,
+    skip_reason::{SkipReason, SkippedDoc},
 };
 use super::{DocsDocument, DocsPath, DocsSettings};
 
@@ -448,7 +448,7 @@ impl Loader<'_> {
                 .into_iter()
                 .map(|problem| format!("`{label}`: {problem}")),
         );
-        let slug = described::free_slug(&wanted, &self.slugs);
+        let slug = description::free_slug(&wanted, &self.slugs);
         if slug != wanted {
             notes.push(format!(
                 "`{label}`: the slug `{wanted}` is taken, so `{slug}` is used. Give the document a `slug` of its own."

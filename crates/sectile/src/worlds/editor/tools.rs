@@ -20,8 +20,8 @@ mod redo;
 mod rename_document;
 mod rename_section;
 mod set_front_matter;
-mod taking_back;
 mod undo;
+mod undo_redo;
 mod update_section;
 
 use std::borrow::Cow;

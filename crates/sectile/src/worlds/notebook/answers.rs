@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use sectile_library::{
     GoneReason,
     ids::SourceId,
+    open_collection::{IndexState, Scores},
     quote::Quote,
-    shelf::{IndexState, Scores},
     tiers::Tier,
 };
 use serde::Serialize;

@@ -298,7 +298,7 @@ impl IssuedHandle {
 #[cfg(test)]
 mod tests {
     use sectile_library::{
-        shelf::{IndexState, VerifiedResults},
+        open_collection::{IndexState, VerifiedResults},
         testing::Memory,
     };
     use sectile_mcp::access::Secret;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use sectile_library::{
-    StorageLimit, artifacts, collection, facts, indexing, left_out, quote, shelves,
+    StorageLimit, artifacts, collection, facts, indexing, left_out, open_collections, quote,
 };
 use sectile_retrieval::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, MOST_CORRECTED};
 use serde::Serialize;
@@ -64,7 +64,7 @@ const FIXED: &[FixedLimit] = fixed! {
     "max_access_records": contexts::MOST_RECORDS, "calls of one context that are remembered; all are counted";
     "max_context_handles": contexts::MOST_HANDLES, "handles at the same time; the caller with the most gives up one";
     "context_handle_idle_s": contexts::HANDLE_IDLE_S, "seconds that anything is kept for a handle after its last use";
-    "max_open_collections": shelves::MOST_OPEN, "collections open for search; the one used least recently makes room";
+    "max_open_collections": open_collections::MOST_OPEN, "collections open for search; the one used least recently makes room";
     "max_list_bytes": artifacts::MOST_LISTED_BYTES, "bytes, about, of one page of collections or artifact sets";
     "max_listed_source_bytes": artifacts::MOST_SOURCE_BYTES, "bytes of the names of a set's sources in a list";
     "max_artifact_sets": artifacts::MAX_SETS, "sets of a collection that are counted and linked to";
@@ -198,27 +198,42 @@ mod tests {
         ("provenance::root::MAX_REMEMBERED", "a cache"),
         ("publishing::WAITING", "how work is divided"),
         ("seal::VERSION", "a version"),
-        ("shelf::PAUSE", "how fresh an index is; answers say that"),
-        ("shelf::QUIET", "how fresh an index is; answers say that"),
         (
-            "shelf::LONGEST_WAIT",
+            "open_collection::PAUSE",
             "how fresh an index is; answers say that",
         ),
-        ("shelf::SPARE", "how work is divided"),
-        ("shelf::embedded::MOST_READERS", "a cache"),
-        ("shelf::embedded::MOST_KNOWN", "a cache"),
         (
-            "shelf::meant::MOST_IN_MEMORY",
+            "open_collection::QUIET",
+            "how fresh an index is; answers say that",
+        ),
+        (
+            "open_collection::LONGEST_WAIT",
+            "how fresh an index is; answers say that",
+        ),
+        ("open_collection::SPARE", "how work is divided"),
+        ("open_collection::local::MOST_READERS", "a cache"),
+        ("open_collection::local::MOST_KNOWN", "a cache"),
+        (
+            "open_collection::second_tier::MOST_IN_MEMORY",
             "which tier answers; answers say that",
         ),
-        ("shelf::meant::TOGETHER", "how work is divided"),
-        ("shelf::snapshot::MOST_IN_MEMORY", "how an index is divided"),
-        ("shelf::snapshot::LARGE", "how an index is divided"),
         (
-            "shelves::MOST_TRIES",
+            "open_collection::second_tier::TOGETHER",
+            "how work is divided",
+        ),
+        (
+            "open_collection::snapshot::MOST_IN_MEMORY",
+            "how an index is divided",
+        ),
+        (
+            "open_collection::snapshot::LARGE",
+            "how an index is divided",
+        ),
+        (
+            "open_collections::MOST_TRIES",
             "how often a damaged index is opened again",
         ),
-        ("shelves::PATIENCE", "how waiting is done"),
+        ("open_collections::PATIENCE", "how waiting is done"),
         (
             "folder::MAX_NOTE_BYTES",
             "the default of max_notebook_bytes",

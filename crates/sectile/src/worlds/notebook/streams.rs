@@ -15,7 +15,7 @@ use sectile_library::{
     artifacts::{self, LinkedArtifacts},
     ids::SourceId,
     library::Library,
-    shelf::{Scores, VerifiedHit, VerifiedResults},
+    open_collection::{Scores, VerifiedHit, VerifiedResults},
     tiers::Tier,
 };
 use sectile_markdown::{Digest, Document, Source, Span};

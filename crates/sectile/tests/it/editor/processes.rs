@@ -147,7 +147,7 @@ fn killed_by(documents: &TestDocuments, fault: &str, call: &Value) {
     let status = editor.server.wait_for_end();
     assert!(
         status.signal().is_some(),
-        "{fault} did not strike: {status}"
+        "{fault} did not inject: {status}"
     );
 }
 

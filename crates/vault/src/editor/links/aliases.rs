@@ -6,7 +6,7 @@ use sectile_markdown::{Source, aliases, name_key};
 
 use super::{
     reason,
-    world::{LinkFailure, LinkSnapshot, Side, Target},
+    snapshot::{LinkFailure, LinkSnapshot, Side, Target},
 };
 use crate::{NotePath, editor::EditorError, work};
 

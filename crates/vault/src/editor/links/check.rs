@@ -7,7 +7,7 @@ use sectile_markdown::{Anchors, FragmentResolution, LineIndex, Link, LinkForm, S
 use super::{
     BrokenLink, reason,
     scan::{LINKS_PER_LOOK, may_have_links},
-    world::{LinkFailure, LinkSnapshot, Side, Target},
+    snapshot::{LinkFailure, LinkSnapshot, Side, Target},
 };
 use crate::{
     NotePath,

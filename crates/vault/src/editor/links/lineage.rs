@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use sectile_markdown::{Anchors, Document, Section};
 
-use super::world::{LinkDestination, LinkSnapshot, Side, Target};
+use super::snapshot::{LinkDestination, LinkSnapshot, Side, Target};
 use crate::editor::draft::Draft;
 
 /// A heading of a drafted document: the index of the draft, and that of the heading.

@@ -15,7 +15,7 @@ use super::{
     BrokenLink, BrokenLinks, Permits,
     lineage::{Lineage, may_have_attribute},
     reason,
-    world::{HeadingSource, LinkDestination, LinkFailure, LinkSnapshot, Side, Target},
+    snapshot::{HeadingSource, LinkDestination, LinkFailure, LinkSnapshot, Side, Target},
 };
 use crate::{
     NotePath,

@@ -10,7 +10,7 @@ use crate::{
     editor::{
         CallHooks, EditorError, View,
         draft::Draft,
-        read::foreign::{adopted, needs_snapshot},
+        read::external_edits::{adopted, needs_snapshot},
         store::{FileLocations, put_in_place, restore},
     },
     fault::step,

@@ -6,7 +6,7 @@ use sectile_retrieval::{Embedder as _, Meanings, ModelError, NearPassage, Remark
 use super::{
     ChosenPassage, DocsQuery, DocsSearchAnswer, FoundBy, Receipt, ScoreExplanation, assembled,
 };
-use crate::worlds::docs::{DocsWorld, library::VisibleCorpus};
+use crate::worlds::docs::{DocsWorld, visible_corpus::VisibleCorpus};
 
 /// The answer with the sections that are nearest in meaning, or `None` when words decide: the settings do not want it, a
 /// section has one of the words, in whatever form or spelling, the query has no words, or nothing is near enough.

@@ -2,7 +2,7 @@
 
 use sectile_mcp::Tool;
 
-use super::{super::EditorWorld, taking_back::take_back};
+use super::{super::EditorWorld, undo_redo::take_back};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

@@ -6,8 +6,8 @@ use sectile_library::{
     GoneReason,
     artifacts::{ArtifactLink, ArtifactType, Staleness, Status},
     left_out::{LeftOutNotebook, WhyLeftOut},
+    open_collection::IndexState,
     quote::Quote,
-    shelf::IndexState,
     testing::{Memory, sidecar},
 };
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `describe_world`: what this world is for, and what it refuses.
 
 use schemars::JsonSchema;
-use sectile_library::shelf::IndexState;
+use sectile_library::open_collection::IndexState;
 use sectile_mcp::{AnswerFacts, CallContext, Tool};
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +158,7 @@ fn handle(
     let open = session
         .active_collection
         .as_deref()
-        .and_then(|collection| world.shelves.opened(collection));
+        .and_then(|collection| world.open_collections.opened(collection));
     if let Some(context) = context {
         context.record(world.now(), "describe_world", Vec::new());
     }
@@ -190,7 +190,7 @@ fn handle(
         provenance_available: true,
         retrieval: Retrieval {
             method: "words (BM25F) and meaning (embedding similarity) of section chunks, fused in whole numbers",
-            active: open.map(|shelf| ActiveRetrieval::of(&shelf.state())),
+            active: open.map(|open_collection| ActiveRetrieval::of(&open_collection.state())),
         },
         session,
     };

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Instant};
 
 use schemars::JsonSchema;
-use sectile_library::shelf::VerifiedHit;
+use sectile_library::open_collection::VerifiedHit;
 use sectile_mcp::{AnswerFacts, CallContext, JsonObject, Tool, input_schema};
 use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};

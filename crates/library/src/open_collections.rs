@@ -12,9 +12,9 @@ use crate::{
     ids::SourceId,
     indexing::folder_of,
     library::Library,
+    open_collection::{IndexLocation, OpenCollection, VerifiedResults, unharmed},
     query::SearchQuery,
     quote::{Quote, quote},
-    shelf::{IndexLocation, OpenCollection, VerifiedResults, unharmed},
     storage::VectorSearch,
     tiers::Models,
 };
@@ -120,14 +120,14 @@ impl OpenCollections {
     }
 
     /// Returns the collection, opening it if necessary. Waits until `stop` returns `true`.
-    pub(crate) fn shelf(
+    pub(crate) fn open_collection(
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Arc<OpenCollection>, LibraryError> {
         let slot = self.place(collection);
         let opening = match &mut *slot.lock() {
-            Slot::Open(shelf) => return Ok(Arc::clone(shelf)),
+            Slot::Open(open_collection) => return Ok(Arc::clone(open_collection)),
             Slot::Opening(opening) => Arc::clone(opening),
             empty => self.begin(empty, &slot, collection, None)?,
         };
@@ -145,14 +145,14 @@ impl OpenCollections {
     ) -> Result<VerifiedResults, LibraryError> {
         let mut found = Err(LibraryError::IndexDamaged);
         for _ in 0..MOST_TRIES {
-            let shelf = self.shelf(collection, stop);
-            found = match &shelf {
-                Ok(shelf) => shelf.search(query, most, stop),
+            let open_collection = self.open_collection(collection, stop);
+            found = match &open_collection {
+                Ok(open_collection) => open_collection.search(query, most, stop),
                 Err(error) => Err(error.clone()),
             };
-            match (&found, shelf) {
-                (Err(LibraryError::IndexDamaged), Ok(shelf)) => {
-                    self.reopen(collection, &shelf)?;
+            match (&found, open_collection) {
+                (Err(LibraryError::IndexDamaged), Ok(open_collection)) => {
+                    self.reopen(collection, &open_collection)?;
                 }
                 _ => break,
             }
@@ -170,20 +170,26 @@ impl OpenCollections {
         collection: &str,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), LibraryError> {
-        self.shelf(collection, stop)?.refresh(stop)
+        self.open_collection(collection, stop)?.refresh(stop)
     }
 
     /// Reports that something in a collection may have changed. If it is open, it is compared with the storage soon.
     pub fn changed(&self, collection: &str) {
-        if let Some(shelf) = self.opened(collection) {
-            shelf.look_again();
+        if let Some(open_collection) = self.opened(collection) {
+            open_collection.look_again();
         }
     }
 
     /// Quotes the passage `id` with `context` characters on both sides. See [`quote`].
     pub fn quote(&self, id: &SourceId, context: usize) -> Result<Quote, LibraryError> {
-        let shelf = self.opened(&id.collection);
-        quote(&self.storage, shelf.as_deref(), id, context, self.clock)
+        let open_collection = self.opened(&id.collection);
+        quote(
+            &self.storage,
+            open_collection.as_deref(),
+            id,
+            context,
+            self.clock,
+        )
     }
 
     /// Reopens a collection whose index turned out to be damaged, unless another caller already did.
@@ -191,7 +197,7 @@ impl OpenCollections {
         let slot = self.place(collection);
         let mut at = slot.lock();
         match &*at {
-            Slot::Open(shelf) if Arc::ptr_eq(shelf, damaged) => {
+            Slot::Open(open_collection) if Arc::ptr_eq(open_collection, damaged) => {
                 tracing::warn!("the index is damaged and is reopened");
                 let refused = damaged.disk_state();
                 self.begin(&mut at, &slot, collection, refused).map(drop)
@@ -225,7 +231,7 @@ impl OpenCollections {
             });
             if let Some(slot) = slot.upgrade() {
                 *slot.lock() = match &opened {
-                    Ok(shelf) => Slot::Open(Arc::clone(shelf)),
+                    Ok(open_collection) => Slot::Open(Arc::clone(open_collection)),
                     Err(_) => Slot::Empty,
                 };
             }
@@ -255,7 +261,7 @@ impl OpenCollections {
         let open = self.open.lock();
         let place = open.iter().find(|place| place.collection == collection)?;
         match &*place.slot.lock() {
-            Slot::Open(shelf) => Some(Arc::clone(shelf)),
+            Slot::Open(open_collection) => Some(Arc::clone(open_collection)),
             _ => None,
         }
     }
@@ -290,7 +296,7 @@ impl OpenCollections {
 #[cfg(test)]
 mod tests {
     use crate::{
-        shelves::*,
+        open_collections::*,
         storage::{
             BackendState, IndexedNotebook, LocatedChunk, LocatedHits, StorageError, VectorQuery,
         },
@@ -332,11 +338,11 @@ mod tests {
 
     #[test]
     fn indexes_are_ready_when_their_backend_is_and_those_in_a_folder_always() {
-        let shelves = |indexes| OpenCollections::new(Memory::shared(&[]), indexes, || 0);
-        assert_eq!(shelves(IndexStorage::Folder(None)).ready(), Ok(()));
+        let open_collections = |indexes| OpenCollections::new(Memory::shared(&[]), indexes, || 0);
+        assert_eq!(open_collections(IndexStorage::Folder(None)).ready(), Ok(()));
         let message = "The backend does not answer.".to_owned();
         assert_eq!(
-            shelves(IndexStorage::Shared(Arc::new(Down))).ready(),
+            open_collections(IndexStorage::Shared(Arc::new(Down))).ready(),
             Err(LibraryError::Failed {
                 message,
                 at: FailedPart::Index("database")
@@ -347,24 +353,29 @@ mod tests {
     #[test]
     fn the_search_after_a_refresh_sees_a_write_and_its_hits_are_quoted() {
         let storage = Memory::of(&[("lab/a.md", "# Apples\n\nApples are red.\n")]);
-        let shelves = OpenCollections::new(storage.library(), IndexStorage::Folder(None), || 7);
+        let open_collections =
+            OpenCollections::new(storage.library(), IndexStorage::Folder(None), || 7);
         let never = || false;
         // Nothing is open that could be behind.
-        shelves.changed("lab");
-        assert!(shelves.opened("lab").is_none());
-        shelves.refresh("lab", &never).expect("it is opened");
+        open_collections.changed("lab");
+        assert!(open_collections.opened("lab").is_none());
+        open_collections
+            .refresh("lab", &never)
+            .expect("it is opened");
         storage.write("lab", "b.md", b"# Quince\n\nA quince is yellow.\n");
-        let cancelled = shelves.refresh("lab", &|| true);
+        let cancelled = open_collections.refresh("lab", &|| true);
         assert_eq!(cancelled, Err(LibraryError::Cancelled));
-        shelves.refresh("lab", &never).expect("it is compared");
-        let found = shelves.search("lab", &asked("quince"), 10, &never);
+        open_collections
+            .refresh("lab", &never)
+            .expect("it is compared");
+        let found = open_collections.search("lab", &asked("quince"), 10, &never);
         let hit = &found.expect("it is searched").hits[0];
-        let quote = shelves.quote(&hit.id, 100).expect("it is there");
+        let quote = open_collections.quote(&hit.id, 100).expect("it is there");
         assert_eq!(
             (quote.text.as_str(), quote.verified_at),
             ("A quince is yellow.", 7)
         );
-        let gone = shelves.refresh("gone", &never);
+        let gone = open_collections.refresh("gone", &never);
         assert_eq!(gone, Err(LibraryError::CollectionNotFound));
     }
 
@@ -373,26 +384,34 @@ mod tests {
         let names: Vec<String> = (0..MOST_OPEN).map(|number| number.to_string()).collect();
         let mut files = vec![("a", "n.md", "x"), ("b", "n.md", "x")];
         files.extend(names.iter().map(|name| (name.as_str(), "n.md", "x")));
-        let shelves =
+        let open_collections =
             OpenCollections::new(Memory::shared(&files), IndexStorage::Folder(None), || 0);
-        assert!(shelves.shelf("gone", &|| false).is_err());
-        assert!(shelves.opened("a").is_none());
-        let shelf = shelves.shelf("a", &|| false).expect("it opens");
+        assert!(open_collections.open_collection("gone", &|| false).is_err());
+        assert!(open_collections.opened("a").is_none());
+        let open_collection = open_collections
+            .open_collection("a", &|| false)
+            .expect("it opens");
         assert!(Arc::ptr_eq(
-            &shelf,
-            &shelves.shelf("a", &|| false).expect("it is open")
+            &open_collection,
+            &open_collections
+                .open_collection("a", &|| false)
+                .expect("it is open")
         ));
         for number in 0..MOST_OPEN - 1 {
-            shelves
-                .shelf(&number.to_string(), &|| false)
+            open_collections
+                .open_collection(&number.to_string(), &|| false)
                 .expect("it opens");
         }
         // Used again, so another one makes room.
-        shelves.shelf("a", &|| false).expect("it is open");
-        shelves.shelf("b", &|| false).expect("it opens");
-        assert!(shelves.opened("a").is_some());
-        assert!(shelves.opened("0").is_none());
-        shelves.forget("a");
-        assert!(shelves.opened("a").is_none());
+        open_collections
+            .open_collection("a", &|| false)
+            .expect("it is open");
+        open_collections
+            .open_collection("b", &|| false)
+            .expect("it opens");
+        assert!(open_collections.opened("a").is_some());
+        assert!(open_collections.opened("0").is_none());
+        open_collections.forget("a");
+        assert!(open_collections.opened("a").is_none());
     }
 }

@@ -66,8 +66,8 @@ impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut state = self.shares.state.lock();
         state.taken -= 1;
-        if let Some(standing) = state.callers.get_mut(&self.caller) {
-            standing.taken -= 1;
+        if let Some(caller_role) = state.callers.get_mut(&self.caller) {
+            caller_role.taken -= 1;
         }
         self.shares.give_turn(&mut state, &self.caller);
         let unwanted = self.shares.let_in(&mut state);
@@ -88,8 +88,8 @@ struct SlotWaiter {
 impl Drop for SlotWaiter {
     fn drop(&mut self) {
         let mut state = self.shares.state.lock();
-        let standing = state.callers.get_mut(&self.caller);
-        if standing.is_some_and(|standing| standing.queue.remove(&self.ticket).is_some()) {
+        let caller_role = state.callers.get_mut(&self.caller);
+        if caller_role.is_some_and(|caller_role| caller_role.queue.remove(&self.ticket).is_some()) {
             state.waiting -= 1;
             state.forget(&self.caller);
         }
@@ -143,8 +143,8 @@ impl CallerSlots {
         state.tickets += 1;
         state.waiting += 1;
         let ticket = state.tickets;
-        let standing = state.callers.entry(caller.clone()).or_default();
-        standing.queue.insert(ticket, sender);
+        let caller_role = state.callers.entry(caller.clone()).or_default();
+        caller_role.queue.insert(ticket, sender);
         self.give_turn(state, &caller);
         Ok(SlotWaiter {
             shares: Arc::clone(self),
@@ -157,12 +157,12 @@ impl CallerSlots {
     /// Puts `caller` at the end of the turns if it waits and may have one more slot.
     fn give_turn(&self, state: &mut CallerSlotState, caller: &CallerKey) {
         let most = self.most(caller);
-        if let Some(standing) = state.callers.get_mut(caller)
-            && !standing.has_turn
-            && !standing.queue.is_empty()
-            && standing.taken < most
+        if let Some(caller_role) = state.callers.get_mut(caller)
+            && !caller_role.has_turn
+            && !caller_role.queue.is_empty()
+            && caller_role.taken < most
         {
-            standing.has_turn = true;
+            caller_role.has_turn = true;
             state.turns.push_back(caller.clone());
         }
     }
@@ -175,9 +175,9 @@ impl CallerSlots {
             let Some(caller) = state.turns.pop_front() else {
                 break;
             };
-            let first = state.callers.get_mut(&caller).and_then(|standing| {
-                standing.has_turn = false;
-                standing.queue.pop_first()
+            let first = state.callers.get_mut(&caller).and_then(|caller_role| {
+                caller_role.has_turn = false;
+                caller_role.queue.pop_first()
             });
             if let Some((_, sender)) = first {
                 state.waiting -= 1;
@@ -209,13 +209,13 @@ impl CallerSlots {
 impl CallerSlotState {
     /// Forgets a caller that neither has a slot nor waits for one.
     fn forget(&mut self, caller: &CallerKey) {
-        let Some(standing) = self.callers.get_mut(caller) else {
+        let Some(caller_role) = self.callers.get_mut(caller) else {
             return;
         };
-        if standing.queue.is_empty() && std::mem::take(&mut standing.has_turn) {
+        if caller_role.queue.is_empty() && std::mem::take(&mut caller_role.has_turn) {
             self.turns.retain(|other| other != caller);
         }
-        if standing.taken == 0 && standing.queue.is_empty() {
+        if caller_role.taken == 0 && caller_role.queue.is_empty() {
             self.callers.remove(caller);
         }
     }

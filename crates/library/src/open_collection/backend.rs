@@ -11,8 +11,8 @@ use crate::{
     error::{FailedPart, LibraryError},
     left_out::{LeftOutNotebook, WhyLeftOut},
     library::Library,
+    open_collection::{Backend, CollectionIndex, IndexState},
     query::SearchQuery,
-    shelf::{Backend, CollectionIndex, IndexState},
     storage::{
         BackendState, IndexedNotebook, LocatedChunk, LocatedHits, NotebookFile, StorageError,
         VectorQuery, VectorSearch,
@@ -192,7 +192,7 @@ fn differences(listed: &[NotebookFile], entries: &[IndexedNotebook]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::{shelf::shared::*, storage::NotebookStamp};
+    use crate::{open_collection::backend::*, storage::NotebookStamp};
     use sectile_markdown::Digest;
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     indexing::{Job, folder_of, update},
     left_out::WhyLeftOut,
-    shelf::*,
+    open_collection::*,
     testing::{LARGEST, Memory, asked},
 };
 
@@ -20,7 +20,7 @@ fn now() -> i64 {
     1_000
 }
 
-fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<OpenCollection> {
+fn open_collection(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<OpenCollection> {
     let models = Models::built_in().unwrap();
     OpenCollection::open(
         storage.library(),
@@ -32,8 +32,10 @@ fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<OpenCollection> {
     .unwrap()
 }
 
-fn ids(shelf: &OpenCollection, query: &str) -> Vec<String> {
-    let found = shelf.search(&asked(query), 10, &|| false).unwrap();
+fn ids(open_collection: &OpenCollection, query: &str) -> Vec<String> {
+    let found = open_collection
+        .search(&asked(query), 10, &|| false)
+        .unwrap();
     found.hits.iter().map(|hit| hit.id.to_string()).collect()
 }
 
@@ -53,8 +55,8 @@ fn library() -> Arc<Memory> {
 
 #[test]
 fn hits_say_where_they_are_and_why() {
-    let shelf = shelf(&library(), None);
-    let found = shelf
+    let open_collection = open_collection(&library(), None);
+    let found = open_collection
         .search(&asked("keep apples cool"), 10, &|| false)
         .unwrap();
     let first = &found.hits[0];
@@ -63,7 +65,7 @@ fn hits_say_where_they_are_and_why() {
     assert_eq!(first.matched, ["keep", "apples", "cool"]);
     assert!(!found.state.on_disk && found.state.changed == Some(0));
     assert!(found.hits.iter().all(|hit| hit.id.collection == "lab"));
-    assert_eq!(ids(&shelf, "zzyzx"), [""; 0]);
+    assert_eq!(ids(&open_collection, "zzyzx"), [""; 0]);
 }
 
 #[test]
@@ -74,27 +76,31 @@ fn a_query_that_the_model_cannot_read_is_answered_by_words_and_says_so() {
         "runes.md",
         "# Stone\n\n\u{16a0}\u{16a2}\u{16a6}\n".as_bytes(),
     );
-    let shelf = shelf(&storage, None);
-    let runes = shelf
+    let open_collection = open_collection(&storage, None);
+    let runes = open_collection
         .search(&asked("\u{16a0}\u{16a2}\u{16a6}"), 10, &|| false)
         .unwrap();
     assert_eq!((runes.hits.len(), runes.state.semantic), (1, false));
-    let apples = shelf.search(&asked("apples"), 10, &|| false).unwrap();
+    let apples = open_collection
+        .search(&asked("apples"), 10, &|| false)
+        .unwrap();
     assert!(apples.state.semantic);
 }
 
 #[test]
 fn what_changed_since_is_not_quoted() {
     let storage = library();
-    let shelf = shelf(&storage, None);
-    let before = ids(&shelf, "apples red");
+    let open_collection = open_collection(&storage, None);
+    let before = ids(&open_collection, "apples red");
     // The same length, in the same place.
     storage.write(
         "lab",
         "a.md",
         b"# Apples\n\nApples are RED.\n\n## Storage\n\nKeep them cool.\n",
     );
-    let after = shelf.search(&asked("apples red"), 10, &|| false).unwrap();
+    let after = open_collection
+        .search(&asked("apples red"), 10, &|| false)
+        .unwrap();
     assert!(after.hits.iter().all(|hit| hit.id.to_string() != before[0]));
     assert!(after.hits.iter().all(|hit| !hit.text.contains("red")));
     // A passage that only moved is found where it is now.
@@ -103,57 +109,61 @@ fn what_changed_since_is_not_quoted() {
         "b.md",
         b"One more line.\n\n# Now\n\nBoats float on water.\n",
     );
-    let moved = shelf.search(&asked("boats float"), 1, &|| false).unwrap();
+    let moved = open_collection
+        .search(&asked("boats float"), 1, &|| false)
+        .unwrap();
     assert_eq!(moved.hits[0].heading_path, ["b", "Now"]);
     storage.remove("lab", "b.md");
-    assert_eq!(ids(&shelf, "boats"), [""; 0]);
+    assert_eq!(ids(&open_collection, "boats"), [""; 0]);
 }
 
 #[test]
 fn changes_are_found_after_a_while() {
     let storage = library();
-    let shelf = shelf(&storage, None);
+    let open_collection = open_collection(&storage, None);
     storage.write("lab", "new.md", b"# Quince\n\nA quince is yellow.\n");
     storage.write("lab", "a.md", b"# Cherries\n\nCherries instead.\n");
     storage.remove("lab", "b.md");
-    shelf.look_again();
+    open_collection.look_again();
     for _ in 0..200 {
-        if !ids(&shelf, "quince").is_empty() {
+        if !ids(&open_collection, "quince").is_empty() {
             break;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(ids(&shelf, "quince").len(), 1);
-    assert_eq!(ids(&shelf, "cherries").len(), 1);
-    assert_eq!(ids(&shelf, "boats"), [""; 0]);
+    assert_eq!(ids(&open_collection, "quince").len(), 1);
+    assert_eq!(ids(&open_collection, "cherries").len(), 1);
+    assert_eq!(ids(&open_collection, "boats"), [""; 0]);
     // As if it had been opened now.
-    let afresh = crate::shelf::tests::shelf(&storage, None);
+    let afresh = crate::open_collection::tests::open_collection(&storage, None);
     for query in ["quince yellow", "cherries instead", "apples"] {
-        assert_eq!(ids(&shelf, query), ids(&afresh, query), "{query}");
+        assert_eq!(ids(&open_collection, query), ids(&afresh, query), "{query}");
     }
 }
 
 #[test]
 fn a_collection_that_is_gone_is_not_found() {
     let storage = library();
-    let shelf = shelf(&storage, None);
+    let open_collection = open_collection(&storage, None);
     storage.remove("lab", "a.md");
     storage.remove("lab", "b.md");
-    let gone = shelf.search(&asked("apples"), 10, &|| false).unwrap_err();
+    let gone = open_collection
+        .search(&asked("apples"), 10, &|| false)
+        .unwrap_err();
     assert_eq!(gone, LibraryError::CollectionNotFound);
 }
 
 #[test]
 fn headings_and_lines_are_those_of_the_notebook_as_it_is_now() {
     let storage = library();
-    let shelf = shelf(&storage, None);
+    let open_collection = open_collection(&storage, None);
     // As long as before, and the passage is where it was.
     storage.write(
         "lab",
         "a.md",
         b"# Quince\n\nApples are red.\n\n# Cellar  \n\nKeep them cool.\n",
     );
-    let found = shelf
+    let found = open_collection
         .search(&asked("keep them cool"), 1, &|| false)
         .unwrap();
     assert_eq!(found.hits[0].heading_path, ["a", "Cellar"]);
@@ -164,19 +174,19 @@ fn headings_and_lines_are_those_of_the_notebook_as_it_is_now() {
 fn passages_that_say_the_same_are_not_found_twice_in_one_place() {
     let storage = library();
     storage.write("lab", "c.md", b"# One\n\nPlums.\n\n# Two\n\nPlums.\n");
-    let shelf = shelf(&storage, None);
-    assert_eq!(ids(&shelf, "plums").len(), 2);
+    let open_collection = open_collection(&storage, None);
+    assert_eq!(ids(&open_collection, "plums").len(), 2);
     storage.write("lab", "c.md", b"# Now\n\nIn between.\n\n# One\n\nPlums.\n");
-    assert_eq!(ids(&shelf, "plums").len(), 1);
+    assert_eq!(ids(&open_collection, "plums").len(), 1);
 }
 
 #[test]
 fn a_notebook_that_cannot_be_read_hides_no_other() {
     let storage = library();
     storage.write("lab", "c.md", b"# Apples\n\nApples of another tree.\n");
-    let shelf = shelf(&storage, None);
+    let open_collection = open_collection(&storage, None);
     storage.forbid("lab", "a.md");
-    let found = ids(&shelf, "apples");
+    let found = ids(&open_collection, "apples");
     assert!(!found.is_empty(), "the rest is found");
     assert!(
         found.iter().all(|id| id.starts_with("lab/c.md@")),
@@ -184,8 +194,11 @@ fn a_notebook_that_cannot_be_read_hides_no_other() {
     );
 }
 
-fn left_out(shelf: &OpenCollection) -> Vec<(String, WhyLeftOut)> {
-    let state = shelf.search(&asked("apples"), 10, &|| false).unwrap().state;
+fn left_out(open_collection: &OpenCollection) -> Vec<(String, WhyLeftOut)> {
+    let state = open_collection
+        .search(&asked("apples"), 10, &|| false)
+        .unwrap()
+        .state;
     let left_out = state.left_out.expect("it is known");
     let pairs = left_out.iter();
     pairs
@@ -204,7 +217,7 @@ fn a_notebook_too_large_to_search_is_reported_with_every_search() {
         ("large.md".to_owned(), WhyLeftOut::TooLarge),
         ("locked.md".to_owned(), WhyLeftOut::Unreadable),
     ];
-    let in_memory = shelf(&storage, None);
+    let in_memory = open_collection(&storage, None);
     assert_eq!(left_out(&in_memory), both);
     // From an index on disk as well, before and after it is compared with the library.
     let folder = tempfile::tempdir().unwrap();
@@ -222,43 +235,43 @@ fn a_notebook_too_large_to_search_is_reported_with_every_search() {
         update(job, &location, &listed, now).unwrap()
     };
     assert_eq!(update().unreadable, 2);
-    let on_disk = shelf(&storage, Some(location.clone()));
+    let on_disk = open_collection(&storage, Some(location.clone()));
     assert_eq!(left_out(&on_disk), both);
     on_disk.refresh(&|| false).unwrap();
     assert_eq!(left_out(&on_disk), both);
     // A notebook that was unreadable for a while is read again, though it has not changed.
     storage.allow("lab", "locked.md");
-    for shelf in [&in_memory, &on_disk] {
-        shelf.refresh(&|| false).unwrap();
-        assert_eq!(left_out(shelf), both[..1]);
-        assert_eq!(ids(shelf, "door").len(), 1);
+    for open_collection in [&in_memory, &on_disk] {
+        open_collection.refresh(&|| false).unwrap();
+        assert_eq!(left_out(open_collection), both[..1]);
+        assert_eq!(ids(open_collection, "door").len(), 1);
     }
     let again = update();
     assert_eq!((again.indexed, again.unreadable), (1, 1));
     // And what is small enough again.
     storage.write("lab", "large.md", b"# Apples\n\nSmall again.\n");
-    for shelf in [&in_memory, &on_disk] {
-        shelf.refresh(&|| false).unwrap();
-        assert_eq!(left_out(shelf), []);
+    for open_collection in [&in_memory, &on_disk] {
+        open_collection.refresh(&|| false).unwrap();
+        assert_eq!(left_out(open_collection), []);
     }
 }
 
 #[test]
 fn a_notebook_that_grew_too_large_is_reported_though_it_is_indexed() {
     let storage = library();
-    let shelf = shelf(&storage, None);
-    let before = ids(&shelf, "apples");
+    let open_collection = open_collection(&storage, None);
+    let before = ids(&open_collection, "apples");
     let mut large = vec![b'x'; usize::try_from(LARGEST).unwrap() + 1];
     large[0] = b'#';
     storage.write("lab", "a.md", &large);
-    shelf.refresh(&|| false).unwrap();
+    open_collection.refresh(&|| false).unwrap();
     assert_eq!(
-        left_out(&shelf),
+        left_out(&open_collection),
         [("a.md".to_owned(), WhyLeftOut::TooLarge)]
     );
     assert!(before.iter().any(|id| id.starts_with("lab/a.md@")));
     assert!(
-        ids(&shelf, "apples")
+        ids(&open_collection, "apples")
             .iter()
             .all(|id| !id.starts_with("lab/a.md@"))
     );

@@ -2,7 +2,7 @@
 
 use super::{
     Document, DocumentBuilder, RawHeading, Section,
-    stretch::{SectionRun, is_plain, stands_by_itself},
+    section_run::{SectionRun, is_plain, stands_by_itself},
 };
 use crate::{Changes, Source, Span, options::ParserInput};
 

@@ -1,7 +1,7 @@
 //! The library that a command or a server works on: in a folder, or wherever a settings file says.
 
 #[cfg(not(feature = "backends"))]
-#[path = "opened/no_servers.rs"]
+#[path = "open_library/no_servers.rs"]
 mod servers;
 #[cfg(feature = "backends")]
 mod servers;
@@ -14,7 +14,7 @@ use std::{
 
 use sectile_library::{
     ArtifactStorage, NotebookStorage, VectorIndexing, folder::FolderStorage, library::Library,
-    shelves::IndexStorage,
+    open_collections::IndexStorage,
 };
 use sectile_vault::Walk;
 

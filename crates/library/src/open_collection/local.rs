@@ -15,11 +15,11 @@ use crate::{
     clock::Clock,
     error::LibraryError,
     library::Library,
-    query::SearchQuery,
-    shelf::{
+    open_collection::{
         CollectionIndex, IndexState,
         snapshot::{Snapshot, unharmed},
     },
+    query::SearchQuery,
     storage::{BackendState, LocatedChunk, LocatedHit, LocatedHits},
     tiers::Models,
 };
@@ -101,7 +101,7 @@ impl LocalIndex {
         query: &SearchQuery,
         most: usize,
     ) -> Result<SearchResults, LibraryError> {
-        let mut reader = match snapshot.is_meant() {
+        let mut reader = match snapshot.has_second_tier() {
             true => self.readers.lock().pop(),
             false => None,
         }
@@ -118,7 +118,7 @@ impl LocalIndex {
         if snapshot.corpus.is_damaged() {
             return Err(LibraryError::IndexDamaged);
         }
-        if snapshot.is_meant() {
+        if snapshot.has_second_tier() {
             let mut readers = self.readers.lock();
             if readers.len() < MOST_READERS {
                 readers.push(reader);
@@ -179,7 +179,7 @@ impl CollectionIndex for LocalIndex {
         let Some(second) = self.models.second else {
             return Ok(());
         };
-        if !now.is_behind_in_meaning() {
+        if !now.second_tier_lags() {
             return Ok(());
         }
         let mut known = self.known.lock();

@@ -4,9 +4,9 @@
 //! processes (`shared`). Nothing is ever written. Every result of a search is read and hashed during that search, so a
 //! stale index can only find too little.
 
-mod embedded;
-mod meant;
-mod shared;
+mod backend;
+mod local;
+mod second_tier;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use std::{
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{Chunk, Correction, Form};
 
-pub(super) use crate::shelf::snapshot::unharmed;
+pub(super) use crate::open_collection::snapshot::unharmed;
 use crate::{
     clock::Clock,
     error::LibraryError,
@@ -32,8 +32,8 @@ use crate::{
     indexing::CutNotebook,
     left_out::LeftOutNotebook,
     library::Library,
+    open_collection::{backend::BackendIndex, local::LocalIndex},
     query::SearchQuery,
-    shelf::{embedded::LocalIndex, shared::BackendIndex},
     storage::{LocatedChunk, LocatedHit, LocatedHits, VectorSearch},
     tiers::{Models, Tier},
 };
@@ -238,26 +238,26 @@ impl OpenCollection {
             )?),
         };
         let (wake, woken) = mpsc::channel();
-        let shelf = Arc::new(Self {
+        let open_collection = Arc::new(Self {
             library,
             collection: collection.to_owned(),
             index,
             clock,
             wake,
         });
-        let weak = Arc::downgrade(&shelf);
-        let thread = std::thread::Builder::new().name("shelf".to_owned());
+        let weak = Arc::downgrade(&open_collection);
+        let thread = std::thread::Builder::new().name("open_collection".to_owned());
         if thread.spawn(move || keep_fresh(&weak, &woken)).is_err() {
             tracing::warn!("changes to notebooks are not detected");
         }
-        Ok(shelf)
+        Ok(open_collection)
     }
 
     /// Asks the storage to report changes until the returned guard is dropped.
     fn watch(&self) -> Option<Box<dyn Any + Send + Sync>> {
         let wake = self.wake.clone();
         let changed = move || {
-            // The receiver is dropped together with the shelf.
+            // The receiver is dropped together with the open collection.
             if wake.send(()).is_err() {
                 tracing::debug!("changes are no longer detected");
             }
@@ -268,7 +268,7 @@ impl OpenCollection {
 
     /// Requests a comparison with the storage soon.
     pub(super) fn look_again(&self) {
-        // The thread does not end before the shelf does.
+        // The thread does not end before the open collection does.
         if self.wake.send(()).is_err() {
             tracing::debug!("changes to notebooks are not detected");
         }
@@ -508,13 +508,13 @@ pub(crate) fn moved_in(
     })
 }
 
-/// Compares and indexes until the shelf is dropped.
-fn keep_fresh(shelf: &Weak<OpenCollection>, woken: &mpsc::Receiver<()>) {
+/// Compares and indexes until the open collection is dropped.
+fn keep_fresh(open_collection: &Weak<OpenCollection>, woken: &mpsc::Receiver<()>) {
     // Setting up a watch may take a while, and no caller should wait for it.
-    let _watch = shelf.upgrade().and_then(|shelf| {
-        let watch = shelf.watch();
+    let _watch = open_collection.upgrade().and_then(|open_collection| {
+        let watch = open_collection.watch();
         // For changes made before the watch was set up.
-        shelf.look_again();
+        open_collection.look_again();
         watch
     });
     let mut is_woken = false;
@@ -532,16 +532,16 @@ fn keep_fresh(shelf: &Weak<OpenCollection>, woken: &mpsc::Receiver<()>) {
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
-        let Some(shelf) = shelf.upgrade() else {
+        let Some(open_collection) = open_collection.upgrade() else {
             return;
         };
         let mut has_news = || {
             is_woken |= woken.try_recv().is_ok();
             is_woken
         };
-        let refreshed = shelf
+        let refreshed = open_collection
             .refresh(&|| false)
-            .and_then(|()| shelf.index.complete(&mut has_news));
+            .and_then(|()| open_collection.index.complete(&mut has_news));
         if let Err(error) = refreshed {
             tracing::debug!(?error, "the collection cannot be compared with its index");
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::{DocsDocument, described::slug_of_file, file_name};
+use super::{DocsDocument, description::slug_of_file, file_name};
 
 /// A document, or a place for documents, that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]

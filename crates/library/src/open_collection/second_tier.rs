@@ -8,7 +8,7 @@ use crate::{
     error::LibraryError,
     filling::{Text, texts},
     library::Library,
-    shelf::snapshot::{Snapshot, SnapshotNotebook, corpus},
+    open_collection::snapshot::{Snapshot, SnapshotNotebook, corpus},
 };
 
 /// The most chunks in memory that are embedded in the background; more are left to `sectile notebook index`.
@@ -18,14 +18,14 @@ const TOGETHER: usize = 8;
 
 impl Snapshot {
     /// Returns whether the second tier answers.
-    pub(super) fn is_meant(&self) -> bool {
-        let meant = self.meant.as_ref();
-        meant.is_some_and(|meant| meant.len() == self.segments.len())
+    pub(super) fn has_second_tier(&self) -> bool {
+        let second_tier = self.second_tier.as_ref();
+        second_tier.is_some_and(|second_tier| second_tier.len() == self.segments.len())
     }
 
     /// Returns the model of the tier that answers.
     pub(super) fn model(&self) -> &'static dyn Embedder {
-        let second = self.models.second.filter(|_| self.is_meant());
+        let second = self.models.second.filter(|_| self.has_second_tier());
         second.unwrap_or(self.models.first)
     }
 
@@ -40,31 +40,33 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with these segments as the second tier.
-    pub(super) fn with_meant(&self, meant: Option<Vec<Segment>>) -> Self {
+    pub(super) fn with_second_tier(&self, second_tier: Option<Vec<Segment>>) -> Self {
         Self {
-            corpus: corpus(&self.segments, meant.as_deref(), &self.notebooks),
+            corpus: corpus(&self.segments, second_tier.as_deref(), &self.notebooks),
             notebooks: Arc::clone(&self.notebooks),
             segments: self.segments.clone(),
             names: self.names.clone(),
             left_out: Arc::clone(&self.left_out),
-            meant,
+            second_tier,
             ..*self
         }
     }
 
     /// Returns the snapshot with the second tier that is on disk now; `None` if that changes nothing.
     pub(super) fn with_its_tier(&self, folder: Option<&Path>) -> Option<Self> {
-        if !self.on_disk || self.meant.is_some() {
+        if !self.on_disk || self.second_tier.is_some() {
             return None;
         }
         let store = Store::at(folder?).ok().flatten()?;
-        let meant = self.on_second_tier(&store)?;
-        Some(self.with_meant(Some(meant)))
+        let second_tier = self.on_second_tier(&store)?;
+        Some(self.with_second_tier(Some(second_tier)))
     }
 
     /// Returns whether the second tier lacks only a few chunks in memory.
-    pub(super) fn is_behind_in_meaning(&self) -> bool {
-        self.meant.is_some() && !self.is_meant() && self.chunks_in_memory() <= MOST_IN_MEMORY
+    pub(super) fn second_tier_lags(&self) -> bool {
+        self.second_tier.is_some()
+            && !self.has_second_tier()
+            && self.chunks_in_memory() <= MOST_IN_MEMORY
     }
 
     /// Returns the snapshot with a second tier that covers the chunks in memory too; `None` if that could not be
@@ -76,11 +78,11 @@ impl Snapshot {
         known: &mut VectorCache,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Self>, LibraryError> {
-        let (Some(second), Some(meant)) = (self.models.second, &self.meant) else {
+        let (Some(second), Some(second_tier)) = (self.models.second, &self.second_tier) else {
             return Ok(None);
         };
-        let mut meant = meant.clone();
-        for number in meant.len()..self.segments.len() {
+        let mut second_tier = second_tier.clone();
+        for number in second_tier.len()..self.segments.len() {
             let segment = &self.segments[number];
             let mut keys = vec![None; segment.chunks()];
             let mut missing = Vec::new();
@@ -104,11 +106,11 @@ impl Snapshot {
             }
             embed(second, &missing, known, stop);
             match known.in_place(segment, &keys) {
-                Some(segment) => meant.push(segment),
+                Some(segment) => second_tier.push(segment),
                 None => return Ok(None),
             }
         }
-        Ok(Some(self.with_meant(Some(meant))))
+        Ok(Some(self.with_second_tier(Some(second_tier))))
     }
 
     fn notebooks_in(&self, segment: usize) -> impl Iterator<Item = &SnapshotNotebook> {

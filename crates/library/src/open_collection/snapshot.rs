@@ -17,7 +17,7 @@ use crate::{
     },
     left_out::{LeftOutNotebook, WhyLeftOut},
     library::Library,
-    shelf::IndexState,
+    open_collection::IndexState,
     storage::{LocatedChunk, NotebookFile},
     tiers::{Models, Tier},
 };
@@ -42,7 +42,7 @@ pub(super) struct Snapshot {
     pub(super) models: Models,
     pub(super) segments: Vec<Segment>,
     /// The first of these segments, at least those on disk, with the vectors of the second tier; `None` if incomplete.
-    pub(super) meant: Option<Vec<Segment>>,
+    pub(super) second_tier: Option<Vec<Segment>>,
     /// Number of segments on disk, which come first.
     pub(super) disk_segments: usize,
     /// Their names.
@@ -81,7 +81,7 @@ impl Snapshot {
         };
         let snapshot = (stored.manifest.name == collection).then(|| Self::of(stored, models))?;
         Some(match snapshot.on_second_tier(&store) {
-            Some(meant) => snapshot.with_meant(Some(meant)),
+            Some(second_tier) => snapshot.with_second_tier(Some(second_tier)),
             None => snapshot,
         })
     }
@@ -102,7 +102,7 @@ impl Snapshot {
             left_out: Arc::new(without_a_place(&notebooks)),
             corpus: corpus(&stored.segments, None, &notebooks),
             models,
-            meant: None,
+            second_tier: None,
             as_of: stored.manifest.made_at,
             on_disk: true,
             changed: None,
@@ -131,7 +131,7 @@ impl Snapshot {
             left_out: Arc::default(),
             models,
             segments: Vec::new(),
-            meant: None,
+            second_tier: None,
             disk_segments: 0,
             names: Vec::new(),
             manifest: None,
@@ -148,7 +148,7 @@ impl Snapshot {
             changed: self.changed,
             left_out: Some(Arc::clone(&self.left_out)),
             semantic: true,
-            tier: match self.is_meant() {
+            tier: match self.has_second_tier() {
                 true => Tier::Transformer,
                 false => Tier::Static,
             },
@@ -203,7 +203,7 @@ impl Snapshot {
             corpus: Arc::clone(&self.corpus),
             notebooks: Arc::clone(&self.notebooks),
             segments: self.segments.clone(),
-            meant: self.meant.clone(),
+            second_tier: self.second_tier.clone(),
             names: self.names.clone(),
             left_out: Arc::clone(&self.left_out),
             changed: Some(changed),
@@ -233,8 +233,8 @@ impl Snapshot {
         // The others are indexed again, into one segment.
         let mut fewer = self.with_changed(0);
         fewer.segments.truncate(kept);
-        if let Some(meant) = &mut fewer.meant {
-            meant.truncate(kept);
+        if let Some(second_tier) = &mut fewer.second_tier {
+            second_tier.truncate(kept);
         }
         let notebooks = self.notebooks.iter();
         let notebooks = notebooks.filter(|known| known.place.segment < kept);
@@ -331,10 +331,10 @@ impl Snapshot {
         segments.extend(new);
         Ok(Self {
             left_out: Arc::new(left_out(&notebooks, listed, storage.max_notebook_bytes())),
-            corpus: corpus(&segments, self.meant.as_deref(), &notebooks),
+            corpus: corpus(&segments, self.second_tier.as_deref(), &notebooks),
             notebooks: Arc::new(notebooks),
             segments,
-            meant: self.meant.clone(),
+            second_tier: self.second_tier.clone(),
             names: self.names.clone(),
             changed: Some(0),
             ..*self
@@ -380,10 +380,13 @@ pub(crate) fn unharmed<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// Returns the corpus to search: the second tier if all segments have it, or else the first.
 pub(super) fn corpus(
     segments: &[Segment],
-    meant: Option<&[Segment]>,
+    second_tier: Option<&[Segment]>,
     notebooks: &[SnapshotNotebook],
 ) -> Arc<Corpus> {
     let places: Vec<Place> = notebooks.iter().map(|known| known.place).collect();
-    let meant = meant.filter(|meant| meant.len() == segments.len());
-    Arc::new(Corpus::new(meant.unwrap_or(segments).to_vec(), &places))
+    let second_tier = second_tier.filter(|second_tier| second_tier.len() == segments.len());
+    Arc::new(Corpus::new(
+        second_tier.unwrap_or(segments).to_vec(),
+        &places,
+    ))
 }
