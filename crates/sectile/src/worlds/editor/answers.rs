@@ -152,7 +152,7 @@ pub(super) struct EditEntry {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
+    reason = "serde requires this signature"
 )]
 fn is_zero(count: &usize) -> bool {
     *count == 0
@@ -180,7 +180,7 @@ pub(super) struct ListedSection {
 }
 
 impl ListedSection {
-    /// As it is listed where an answer has at most `limit` bytes of text.
+    /// The entry for `section` in a list, where an answer has at most `limit` bytes of text.
     pub(super) fn new(section: SectionInfo, limit: usize) -> Self {
         let (hash, subtree_hash) = section.shown_hashes(limit);
         Self {
@@ -196,18 +196,18 @@ impl ListedSection {
     }
 }
 
-/// A write to make: what the handlers of all tools that write come to.
+/// A write to make. The handlers of all writing tools produce one.
 pub(super) struct PendingWrite {
     operations: Vec<Operation>,
     name: &'static str,
     message: &'static str,
     confirm: bool,
-    /// Whether the answer says what each operation did.
+    /// Whether the answer reports each operation.
     is_batch: bool,
     options: WriteOptions,
 }
 
-/// Finishes a tool that writes: `planned` says what, the rest is the same for all.
+/// Finishes a tool that writes: `planned` decides what; the rest is the same for all.
 pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     tool: ToolBuilder<EditorWorld>,
     planned: fn(&EditorWorld, P, &CallContext) -> Result<PendingWrite, Failure>,
@@ -217,7 +217,7 @@ pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     })
 }
 
-/// Finishes a tool that makes one change and takes nothing but its own arguments and what every write takes.
+/// Finishes a tool that makes one change and takes only its own arguments and those of every write.
 pub(super) fn edit_tool<A>(tool: ToolBuilder<EditorWorld>) -> Tool<EditorWorld>
 where
     A: EditArguments + DeserializeOwned + JsonSchema + 'static,
@@ -268,13 +268,13 @@ impl PendingWrite {
         }
     }
 
-    /// What the call says besides.
+    /// Adds the options of the call.
     pub(super) fn with(mut self, options: WriteOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The caller agrees to a large deletion.
+    /// Records whether the caller agrees to a large deletion.
     pub(super) fn confirmed(mut self, confirm: bool) -> Self {
         self.confirm = confirm;
         self
@@ -286,7 +286,7 @@ const DRY_RUN_WITH_PLAN: &str =
     "Dry run: nothing was written. Call apply_plan with the plan to write exactly this.";
 
 impl EditorWorld {
-    /// Makes a write and says what it did. `digest` is of the arguments, so that a retry is known as one.
+    /// Makes a write and reports what it did. `digest` is that of the arguments, so that a retry is recognized.
     fn write(
         &self,
         write: PendingWrite,
@@ -334,7 +334,7 @@ impl EditorWorld {
         Ok((written, facts))
     }
 
-    /// Asks the person behind the client, where there is one to ask.
+    /// Asks the person behind the client to confirm, if there is one.
     pub(super) fn is_confirmed(&self, bytes: usize, context: &CallContext) -> bool {
         let question = format!("Delete {bytes} bytes of text? It can be undone.");
         context.confirm(&question) == Confirmation::Accepted
@@ -360,7 +360,7 @@ impl EditorWorld {
         Ok(self.written(report, message, false))
     }
 
-    /// The answer to a write, and notices for those who watch the documents.
+    /// Returns the answer to a write, and notifies the subscribers of its documents.
     pub(super) fn written(
         &self,
         report: WriteReport,
@@ -452,7 +452,7 @@ fn changed_document(report: &DocumentReport) -> ChangedDocument {
     }
 }
 
-/// Who the history says it was.
+/// The author of a change, as the history names it.
 pub(super) fn actor(context: &CallContext) -> String {
     const SHOWN: usize = 100;
     let name = context.client.as_deref().unwrap_or("unnamed client");
@@ -460,7 +460,7 @@ pub(super) fn actor(context: &CallContext) -> String {
     readable.take(SHOWN).collect()
 }
 
-/// Digest of a call's arguments, so that a retry is known as one.
+/// Digest of a call's arguments, so that a retry is recognized.
 pub(super) fn arguments_digest(arguments: &JsonObject) -> String {
     let mut pairs: Vec<String> = arguments
         .iter()
@@ -470,7 +470,7 @@ pub(super) fn arguments_digest(arguments: &JsonObject) -> String {
     sectile_markdown::Digest::of(pairs.join("\n").as_bytes()).to_string()
 }
 
-/// Milliseconds since 1970 as RFC 3339 writes them.
+/// Formats milliseconds since 1970 as RFC 3339.
 pub(crate) fn timestamp(milliseconds: i64) -> String {
     jiff::Timestamp::from_millisecond(milliseconds)
         .map(|time| time.to_string())

@@ -54,8 +54,8 @@ impl EditorSettings {
         })
     }
 
-    /// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is no place
-    /// for one, it is a random key: then no history counts as this user's.
+    /// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is nowhere
+    /// to keep one, it is a random key: then no history counts as this user's.
     pub(crate) fn journal_key(&self, read_only: bool) -> Result<JournalKey, OpenError> {
         let found = match &self.key_file {
             Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::{EditorWorld, answers::PendingWrite, errors::bad_arguments};
 
-/// The schema of arguments that are put together from several types.
+/// The schema of arguments that are composed of several types.
 pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = input_schema::<T>();
     schema.insert("additionalProperties".to_owned(), false.into());
     schema
 }
 
-/// The same for tools that work only on a document that the call names.
+/// The same, for tools that require the call to name the document.
 pub(super) fn naming_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = closed_schema::<T>();
     let mut required = match schema.remove("required") {
@@ -52,14 +52,14 @@ pub(super) struct WriteOptions {
     pub(super) request_id: Option<String>,
 }
 
-/// The arguments that a tool has for one change of a document: those of a call, and of an edit of `apply_edits`.
+/// The arguments of a tool that makes one change, both in a call and as an edit of `apply_edits`.
 pub(super) trait EditArguments: Sized {
     /// The name of the tool.
     const TOOL: &'static str;
-    /// What a call answers when the change was made.
+    /// The message of a call that made the change.
     const DONE: &'static str;
 
-    /// The change that they ask for, in the document at `path` where one is named.
+    /// Returns the change that the arguments ask for, in the document at `path` if one is named.
     fn operation(
         self,
         world: &EditorWorld,
@@ -67,7 +67,7 @@ pub(super) trait EditArguments: Sized {
         context: &CallContext,
     ) -> Result<Operation, Failure>;
 
-    /// What a call of the tool with these arguments writes.
+    /// Returns the write that a call of the tool with these arguments makes.
     fn write(
         self,
         world: &EditorWorld,
@@ -145,7 +145,7 @@ pub(super) enum PlaceWord {
     LastChild,
 }
 
-/// Where a section goes: exactly one of a position, or a place with its anchor.
+/// The destination of a section: exactly one of a position, or a place with its anchor.
 pub(super) fn at(
     position: Option<u64>,
     place: Option<PlaceWord>,

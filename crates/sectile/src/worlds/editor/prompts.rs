@@ -146,7 +146,7 @@ fn document_text(
     }
 }
 
-/// What fits an argument that is being filled in: paths, ids and headings.
+/// Completions for an argument that is being typed: paths, ids and headings.
 pub(super) fn complete(world: &EditorWorld, request: &CompletionRequest) -> Vec<String> {
     let typed = request.value.to_lowercase();
     let fits = |candidate: &String| candidate.to_lowercase().contains(&typed);
@@ -167,7 +167,7 @@ pub(super) fn complete(world: &EditorWorld, request: &CompletionRequest) -> Vec<
         _ => Vec::new(),
     };
     let mut fitting: Vec<String> = candidates.into_iter().filter(fits).collect();
-    // What starts like it comes first.
+    // Candidates that start with the typed text come first.
     fitting.sort_by_key(|candidate| !candidate.to_lowercase().starts_with(&typed));
     fitting.dedup();
     fitting

@@ -72,16 +72,16 @@ impl Default for EditorSection {
     }
 }
 
-/// What the editor world works with.
+/// The checked settings of the editor world.
 #[derive(Debug)]
 pub(crate) struct EditorSettings {
-    /// Document or folder, when it is configured.
+    /// Document or folder, if configured.
     pub(crate) root: Option<PathBuf>,
     pub(crate) errors: ErrorStyle,
     pub(crate) limits: EditorLimits,
     pub(crate) max_answer_bytes: usize,
     pub(crate) walk: Walk,
-    /// Where the key of the history is, when there is any place for it.
+    /// File with the key of the history, if there is anywhere to keep it.
     pub(crate) key_file: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! The errors of this world as rows: what callers are told is looked up here, and the manual lists the same rows.
+//! The errors of this world as a table: answers are looked up here, and the manual lists the same rows.
 
 use sectile_markdown::edit::{EditError, Escape};
 use sectile_mcp::{
@@ -549,7 +549,7 @@ pub(super) const TABLE: [&ErrorRow; 62] = [
     &IO,
 ];
 
-/// What is said of `error`.
+/// The row for `error`.
 pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
     use EditorError as E;
     match error {
@@ -606,7 +606,7 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
     }
 }
 
-/// What is said of an edit that is refused by itself.
+/// The row for an edit that the Markdown crate refuses.
 fn row_of_edit(error: &EditError) -> &'static ErrorRow {
     match error {
         EditError::NotUtf8 => &ENCODING,
@@ -616,7 +616,7 @@ fn row_of_edit(error: &EditError) -> &'static ErrorRow {
         EditError::IntoItself => &INTO_ITSELF,
         EditError::EmptyHeading | EditError::HeadingHasLineBreak => &INVALID_HEADING,
         EditError::HeadingCannotBeWritten => &UNWRITABLE_HEADING,
-        // The editor says which section it is (`EditorError::Reparents`), so this is not what callers get.
+        // The editor reports which section it is (`EditorError::Reparents`), so callers never get this one.
         EditError::Reparents { .. } => &REFUSED,
         EditError::Escapes(escape) => match escape {
             Escape::Heading { .. } => &HEADING_ESCAPES,

@@ -105,7 +105,7 @@ impl EditArguments for LabelledInsertion {
     }
 }
 
-/// Lets no form have other fields than its own, and leaves out what the tools themselves say of their arguments.
+/// Closes every form to unknown fields, and drops the descriptions that the tools themselves give for their arguments.
 fn close_forms(schema: &mut Schema) {
     const SAID_HERE: [&str; 2] = ["path", "label"];
     let forms = schema.get_mut("oneOf").and_then(Value::as_array_mut);
@@ -147,7 +147,7 @@ fn planned(
     )
 }
 
-/// What all edits of a call have in common.
+/// The context that all edits of a call share.
 struct BatchCall<'a> {
     world: &'a EditorWorld,
     path: Option<&'a str>,
@@ -170,7 +170,7 @@ impl BatchCall<'_> {
         }
     }
 
-    /// The change that the edit at `index` asks for.
+    /// Returns the change that the edit at `index` asks for.
     fn made<A: EditArguments>(
         &self,
         index: usize,

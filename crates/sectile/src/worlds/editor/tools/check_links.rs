@@ -1,4 +1,4 @@
-//! `check_links`: which links lead nowhere.
+//! `check_links`: finds broken links.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -35,7 +35,7 @@ struct LinkCheckAnswer {
     links: usize,
 }
 
-/// Links that one answer names.
+/// Most broken links in one answer.
 const SHOWN: usize = 200;
 
 fn handle(

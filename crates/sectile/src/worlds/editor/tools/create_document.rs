@@ -1,4 +1,4 @@
-//! `create_document`: a new document.
+//! `create_document`: creates a document.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};

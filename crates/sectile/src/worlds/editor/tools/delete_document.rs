@@ -1,4 +1,4 @@
-//! `delete_document`: a document goes.
+//! `delete_document`: deletes a document.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -50,7 +50,7 @@ impl EditArguments for DeleteDocumentArguments {
         path: Option<&str>,
         _: &CallContext,
     ) -> Result<Operation, Failure> {
-        // Deleting whatever happens to be open would be too easy.
+        // Deleting the document that happens to be open would be too easy.
         let path = path.ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
         Ok(Operation::DeleteDocument(DeleteDocument {
             path: world.path(path)?,

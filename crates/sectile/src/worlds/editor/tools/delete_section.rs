@@ -1,4 +1,4 @@
-//! `delete_section`: a section goes, with all that is below it.
+//! `delete_section`: deletes a section with everything below it.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};

@@ -1,4 +1,4 @@
-//! `edit_text`: other words for the same passage.
+//! `edit_text`: replaces a passage.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};

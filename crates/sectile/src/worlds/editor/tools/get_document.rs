@@ -1,4 +1,4 @@
-//! `get_document`: the whole text of a document.
+//! `get_document`: reads a whole document.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -20,7 +20,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     .call(handle)
 }
 
-/// How not to lose the rest of a document.
+/// Advice for a page of a document.
 const ADVICE: &str = "Do not take it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `get_revision`: a document as it was.
+//! `get_revision`: reads an earlier version of a document.
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     .call(handle)
 }
 
-/// How not to lose the rest of a document.
+/// Advice for a page of a document.
 const ADVICE: &str = "Do not take it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `get_section`: the text of one section.
+//! `get_section`: reads one section.
 
 use schemars::JsonSchema;
 use sectile_markdown::LetterCase;
@@ -150,7 +150,7 @@ fn handle(
     Ok((text, facts))
 }
 
-/// How not to lose the rest of a section.
+/// Advice for a page of a section.
 fn advice(cut: &TextPart) -> &'static str {
     match cut.is_last() {
         true => {

@@ -1,4 +1,4 @@
-//! `history`: what was done to a document or section.
+//! `history`: lists the changes of a document or section.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};

@@ -1,4 +1,4 @@
-//! `insert_section`: a new section.
+//! `insert_section`: inserts a section.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -44,7 +44,7 @@ pub(super) struct InsertSectionArguments {
 }
 
 impl InsertSectionArguments {
-    /// The section to insert, which later edits of the same call name by `label`.
+    /// Returns the insertion; later edits of the same call can refer to the section by `label`.
     pub(super) fn insertion(
         self,
         label: Option<String>,

@@ -1,4 +1,4 @@
-//! `list_documents`: the documents of the folder.
+//! `list_documents`: lists the documents of the folder.
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;

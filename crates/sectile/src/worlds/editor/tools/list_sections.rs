@@ -1,4 +1,4 @@
-//! `list_sections`: all sections of a document, without their text.
+//! `list_sections`: lists the sections of a document, without their text.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -39,7 +39,7 @@ struct SectionList {
     next_cursor: Option<String>,
 }
 
-/// What a section takes in an answer besides its heading and ids.
+/// About how many bytes an entry takes in an answer, in addition to its heading and ids.
 const ENTRY_BYTES: usize = 150;
 
 fn handle(

@@ -1,4 +1,4 @@
-//! `move_section`: a section goes elsewhere, with all that is below it.
+//! `move_section`: moves a section with everything below it.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};

@@ -52,7 +52,7 @@ fn handle(
     let document = world.editor.remembered(&path);
     let (can_undo, can_redo) = document
         .map(|document| world.editor.can_undo_redo(&document))
-        // What could not be written down has no history.
+        // A document that could not be recorded has no history.
         .unwrap_or_default();
     let opened = OpenedDocument {
         path: path.as_str().to_owned(),

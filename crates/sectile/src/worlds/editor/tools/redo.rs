@@ -1,4 +1,4 @@
-//! `redo`: makes an undone change again.
+//! `redo`: reapplies an undone change.
 
 use sectile_mcp::Tool;
 

@@ -1,4 +1,4 @@
-//! `rename_document`: another path for a document, and the links to it.
+//! `rename_document`: moves a document to another path and repairs links.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};

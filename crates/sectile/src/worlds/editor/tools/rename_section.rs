@@ -1,4 +1,4 @@
-//! `rename_section`: another heading for a section, and the links to it.
+//! `rename_section`: changes the heading of a section and repairs links to it.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};

@@ -1,4 +1,4 @@
-//! `set_front_matter`: one key of the front matter.
+//! `set_front_matter`: sets or removes one key of the front matter.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -37,7 +37,7 @@ pub(super) struct SetFrontMatterArguments {
     remove: bool,
 }
 
-/// Tells a value of null from no value.
+/// Distinguishes a value of null from no value.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

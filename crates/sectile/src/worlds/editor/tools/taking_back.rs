@@ -1,4 +1,4 @@
-//! What `undo` and `redo` share: everything but their names.
+//! The implementation that `undo` and `redo` share.
 
 use schemars::JsonSchema;
 use sectile_mcp::{
@@ -21,7 +21,7 @@ struct UndoParams {
     options: WriteOptions,
 }
 
-/// The arguments. There is no plan for what is taken back.
+/// The schema of the arguments. An undo or redo has no plan.
 fn schema() -> JsonObject {
     let mut schema = closed_schema::<UndoParams>();
     let dry_run = schema

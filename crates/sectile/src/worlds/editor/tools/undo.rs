@@ -1,4 +1,4 @@
-//! `undo`: takes back a change.
+//! `undo`: reverts a change.
 
 use sectile_mcp::Tool;
 

@@ -1,4 +1,4 @@
-//! `update_section`: another text for a section.
+//! `update_section`: replaces the text of a section.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
