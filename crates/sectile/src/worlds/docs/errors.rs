@@ -1,4 +1,4 @@
-//! What this world can answer instead of a result, as a table.
+//! The errors that this world can answer with, as a table.
 
 use sectile_mcp::{ErrorList, ErrorRow, FailureKind};
 

@@ -21,8 +21,8 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     open,
 };
 
-/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
-/// else to talk to, that client finds a server without tools and resources.
+/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where the client has nothing
+/// else to talk to, it finds a server without tools and resources.
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let settings = &context.settings.docs;
     if !context.is_asked_for && !settings.is_configured {
@@ -73,7 +73,7 @@ pub(crate) fn missing(corpus: &DocsCorpus) -> Option<OpenError> {
     ))
 }
 
-/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
+/// Returns the problem with a policy that lets callers search but read nothing, if it is such a policy.
 pub(crate) fn policy_problem(
     settings: &DocsSettings,
     policy: &Policy,

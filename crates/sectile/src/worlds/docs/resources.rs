@@ -13,7 +13,7 @@ pub(crate) fn uri(namespace: &str, slug: &str) -> String {
     format!("{namespace}://docs/{slug}")
 }
 
-/// The form of these addresses.
+/// The URI template of these addresses.
 pub(super) fn template(namespace: &str) -> String {
     format!("{namespace}://docs/{{slug}}")
 }
@@ -58,7 +58,7 @@ fn list(docs: &DocsWorld) -> Vec<Resource> {
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "the table wants a reader that can fail"
+    reason = "the table requires a reader that can fail"
 )]
 fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
     let (whole, anchor) = match uri.split_once('#') {

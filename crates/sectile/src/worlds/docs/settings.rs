@@ -13,7 +13,7 @@ use super::{
 use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, without_tilde};
 
 const MAX_NAMESPACE: usize = 32;
-/// Most entries of `docs.extra_paths`.
+/// Most entries in `docs.extra_paths`.
 const MOST_EXTRA_PATHS: usize = 64;
 
 /// The docs world.
@@ -95,27 +95,27 @@ impl Default for DocsSection {
     }
 }
 
-/// What the docs world works with.
+/// The checked settings of the docs world.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DocsSettings {
-    /// Whether somebody set something, so that a file without a word about this world does not serve it.
+    /// Whether any setting of this world is given. A file that does not mention it does not serve it.
     pub(crate) is_configured: bool,
-    /// The section, checked. Its paths are below.
+    /// The checked section. Its paths are in the fields below.
     pub(crate) written: DocsSection,
-    /// The folder that paths count from, where somebody named it.
+    /// The folder that paths are relative to, if it is set.
     pub(crate) root: Option<DocsPath>,
     pub(crate) extra_paths: Vec<DocsPath>,
     pub(crate) documents: Vec<DocsDocument>,
 }
 
-/// A place as its owner wrote it, which may be shown, and where that is, which may not.
+/// A path as written, which may be shown, and its location, which may not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocsPath {
     pub(crate) written: String,
     pub(crate) location: PathBuf,
 }
 
-/// A document that is listed by itself. What its front matter says comes before what the list says.
+/// A document with an entry of its own. Its front matter takes precedence over the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocsDocument {
     pub(crate) path: DocsPath,
@@ -126,7 +126,7 @@ pub(crate) struct DocsDocument {
 }
 
 impl DocsSettings {
-    /// Adds a document or a folder that a person named, from the current folder.
+    /// Adds a document or a folder given on the command line, relative to the current folder.
     pub(crate) fn add_path(&mut self, path: &str) {
         self.extra_paths.push(DocsPath {
             written: path.to_owned(),
@@ -136,12 +136,12 @@ impl DocsSettings {
 }
 
 impl DocsSection {
-    /// Whether documents can be searched.
+    /// Returns whether documents can be searched.
     pub(crate) fn offers_search(&self) -> bool {
         self.enabled && self.enable_search
     }
 
-    /// Whether documents can be listed and read as resources.
+    /// Returns whether documents can be listed and read as resources.
     pub(crate) fn offers_resources(&self) -> bool {
         self.enabled && self.enable_resources
     }
@@ -150,7 +150,7 @@ impl DocsSection {
 impl SettingsSection for DocsSection {
     type Checked = DocsSettings;
 
-    /// Paths from a file count from its folder, or from `docs.root`.
+    /// Checks the section. Paths are relative to the settings file, or to `docs.root`.
     fn check(&self, reader: SettingsReader<'_>) -> Result<DocsSettings, ConfigErrors> {
         let root = reader.place("docs.root", &self.root);
         let base = root.as_deref().unwrap_or(reader.base);
@@ -216,7 +216,7 @@ impl SettingsSection for DocsSection {
     }
 }
 
-/// A name of a tool and a URI scheme are made of it; in the tool's name, hyphens become underscores.
+/// Returns whether `text` can be part of a tool name and a URI scheme. In the tool name, hyphens become underscores.
 fn is_namespace(text: &str) -> bool {
     is_slug(text, MAX_NAMESPACE)
         && text.starts_with(|first: char| first.is_ascii_lowercase())

@@ -58,7 +58,7 @@ impl Default for HostedSection {
     }
 }
 
-/// What the hosted world works with.
+/// The checked settings of the hosted world.
 pub(crate) struct HostedSettings {
     pub(crate) store: BaseUrl,
     pub(crate) client: Client,
@@ -68,7 +68,7 @@ pub(crate) struct HostedSettings {
 }
 
 impl SettingsSection for HostedSection {
-    /// Nothing when there is no store.
+    /// `None` if no store is configured.
     type Checked = Option<HostedSettings>;
 
     fn check(&self, reader: SettingsReader<'_>) -> Result<Option<HostedSettings>, ConfigErrors> {

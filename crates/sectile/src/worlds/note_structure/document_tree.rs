@@ -10,7 +10,7 @@ use super::{
     outline::{Heading, Outline},
 };
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_document_tree",

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{NoteSource, NoteTooLong, outline::Outline};
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_note_outline",

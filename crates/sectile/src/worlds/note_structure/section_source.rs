@@ -1,4 +1,4 @@
-//! `section_source/v0`: every section with its ids, place and whether it has a body.
+//! `section_source/v0`: every section with its ids, its position, and whether it has a body.
 
 use schemars::JsonSchema;
 use sectile_markdown::{Note, section_id};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{NoteSource, NoteTooLong, outline::Outline};
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_section_source",

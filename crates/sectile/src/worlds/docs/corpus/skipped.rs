@@ -1,17 +1,17 @@
-//! Why a document is not loaded: what is wrong with it, and what to do.
+//! The reasons why a document is not loaded, and what to do about them.
 
 use std::{fmt, io};
 
 use super::{DocsDocument, described::slug_of_file, file_name};
 
-/// A document, or a place for documents, that is not loaded.
+/// A document or a folder that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SkippedDoc {
-    /// Which one, for people: never a path of the machine.
+    /// Name for people: never an absolute path.
     pub(crate) label: String,
-    /// Which one, for clients: nothing of where its folder is.
+    /// Name for clients, without the location of its folder.
     pub(crate) name: String,
-    /// The slug that it would have by its list or its name, so that policies can speak of it.
+    /// The slug that it would have by its list entry or its name, so that policies can refer to it.
     pub(crate) slug: String,
     pub(crate) reason: SkipReason,
 }
@@ -33,18 +33,18 @@ impl SkippedDoc {
     }
 }
 
-/// What is wrong with it.
+/// The reason why a document is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkipReason {
     Missing,
     NotMarkdown,
     FolderInList,
-    /// A pipe, a device, a socket.
+    /// A pipe, a device or a socket.
     NotAFile,
-    /// A link that was found inside a folder. One that is named by itself is followed.
+    /// A link found inside a folder. A link that is named itself is followed.
     Link,
     OddName,
-    /// Its name begins with a dot.
+    /// The name starts with a dot.
     Hidden,
     /// An ignore file leaves it out.
     Ignored,
@@ -69,7 +69,7 @@ pub(crate) enum SkipReason {
 }
 
 impl SkipReason {
-    /// A word for programs.
+    /// A stable code for programs.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Missing => "missing",
