@@ -19,13 +19,13 @@ use super::{
     resources,
 };
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WriteAnswer {
-    /// The section that the write was about.
+    /// The section that the write is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) section_id: Option<String>,
-    /// What happened, in a sentence.
+    /// A sentence about what happened.
     pub(super) message: String,
     /// The document.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,8 @@ pub(super) struct WriteAnswer {
     /// The section's level now.
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<u8>,
-    /// Hash of the section's own text now; pass it as expected_hash next time. With part- before it, not to update_section.
+    /// Hash of the section's own text now; pass it as expected_hash next time. update_section does not accept
+    /// one that starts with part-.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
     /// Hash of the section with heading and subsections now.
@@ -51,7 +52,7 @@ pub(super) struct WriteAnswer {
     /// Nothing had to be changed, and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unchanged: bool,
-    /// The change was combined with one that somebody else made since the expected hash.
+    /// The change was merged with one that was made after the expected hash was read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     merged: bool,
     /// This is the answer to an earlier call with the same request_id; nothing was done twice.
@@ -63,22 +64,22 @@ pub(super) struct WriteAnswer {
     /// Every document that changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     documents: Vec<ChangedDocument>,
-    /// What each edit of a batch did, in order.
+    /// The result of each edit of a batch, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     edits: Vec<EditEntry>,
     /// Number of links that were repaired.
     #[serde(skip_serializing_if = "is_zero")]
     repaired_links: usize,
-    /// Links that worked before this write and do not after it, and documents whose links could not be looked at.
+    /// Links that this write broke, and documents whose links could not be checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     broken_links: Vec<BrokenLinkEntry>,
-    /// Broken links that are not named here.
+    /// Number of broken links that are not listed here.
     #[serde(skip_serializing_if = "is_zero")]
     broken_links_more: usize,
     /// Another program changed the document again before this answer. Read it before the next edit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     changed_since: bool,
-    /// Files that another program wrote to after they were replaced; what it wrote is kept in .sectile as rescued-*.
+    /// Number of files that another program wrote to after they were replaced; its text is kept in .sectile as rescued-*.
     #[serde(skip_serializing_if = "is_zero")]
     rescued: usize,
 }
@@ -96,17 +97,17 @@ pub(super) fn inserted_schema() -> JsonObject {
     schema
 }
 
-/// A link that leads nowhere, or a document whose links could not be looked at.
+/// A broken link, or a document whose links could not be checked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LeadsNowhere")]
 pub(super) struct BrokenLinkEntry {
     /// The document that the link is in.
     path: String,
-    /// Its line there, from 1.
+    /// Line of the link, from 1.
     line: usize,
-    /// Where it points, as written. Empty when the document could not be read.
+    /// Target of the link, as written. Empty if the document could not be read.
     target: String,
-    /// What is wrong with it.
+    /// Why the link is broken.
     reason: &'static str,
 }
 
@@ -127,7 +128,7 @@ pub(super) struct ChangedDocument {
     path: String,
     /// Number of the document's last history entry.
     revision: u64,
-    /// Hash of the document now; absent when it is gone.
+    /// Hash of the document now; absent if it no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     document_hash: Option<String>,
     /// Unified diff.
@@ -137,7 +138,7 @@ pub(super) struct ChangedDocument {
     diff_truncated: bool,
 }
 
-/// What one edit of a batch did.
+/// The result of one edit of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EditDone")]
 pub(super) struct EditEntry {
@@ -167,15 +168,15 @@ pub(super) struct ListedSection {
     pub(super) position: usize,
     /// 1 to 6.
     level: u8,
-    /// The section that this one is below.
+    /// The parent section.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_id: Option<String>,
-    /// Hash of the own text. It begins with part- where get_section cuts that text into pages; then update_section does not
-    /// take it, and all other tools do.
+    /// Hash of the section's own text. It starts with part- if get_section splits that text into pages; then update_section
+    /// does not accept it, but all other tools do.
     hash: String,
-    /// Hash of heading, text and subsections, with part- likewise.
+    /// Hash of heading, text and subsections, with part- in the same way.
     subtree_hash: String,
-    /// Length of the own text in bytes.
+    /// Length of the section's own text in bytes.
     bytes: usize,
 }
 
@@ -296,7 +297,7 @@ impl EditorWorld {
         let mut hashes = write.operations.iter().filter_map(Operation::expected_hash);
         if !hashes.all(is_hash) {
             return Err(bad_arguments(
-                "Invalid arguments: expected_hash is no hash. Give it as it was answered, or at least its first 12 digits.",
+                "Invalid arguments: `expected_hash` is not a hash. Pass it exactly as it was returned, or at least its first 12 digits.",
             ));
         }
         let options = write.options;

@@ -59,7 +59,7 @@ impl EditorWorld {
         if self.editor.only().is_some() {
             // With only one document there is no tool that lists documents.
             detail.recovery =
-                "Leave path out: only one document is edited here. If its file is gone, ask the operator to bring it back."
+                "Leave path out: only one document is edited here. If its file is missing, ask the operator to restore it."
                     .into();
             return failure;
         }

@@ -19,7 +19,7 @@ use self::{
     words::{offered, what},
 };
 
-/// Where the errors of the editor world go.
+/// How the editor world reports errors.
 // Doc comments on the variants would change the schema of the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -127,12 +127,12 @@ pub(super) fn failure_about(error: &EditorError, about: &CallSubject<'_>) -> Fai
 /// The errors that this world can answer with.
 pub(super) fn list() -> ErrorList {
     ErrorList {
-        form: "JSON-RPC errors: `data.kind` is the code, and `data.recovery` says what to do. There may be candidates, texts \
-               or limits beside them. `message` has the most important of it in at most 400 characters: what is wrong and \
-               with which document or section, the nearest names or the candidates, and what to do next. With the number \
-               -32602 it begins with `Invalid params`. A client that is known to show its model only `message`, or nothing, \
+        form: "JSON-RPC errors: `data.kind` is the code, and `data.recovery` says what to do. Candidates, texts or \
+               limits may come with them. `message` has the essentials in at most 400 characters: what is wrong and with \
+               which document or section, the nearest names or the candidates, and what to do next. With the number \
+               -32602 it starts with `Invalid params`. A client that is known to show its model only `message`, or nothing, \
                gets the same object, with `code`, `message` and `data`, as the text of a tool result with `isError`; the \
-               setting `editor.errors` makes it `result` or `protocol` for all.",
+               setting `editor.errors` selects `result` or `protocol` for all clients.",
         codes: TABLE.to_vec(),
     }
 }

@@ -13,9 +13,9 @@ use super::{EditorWorld, timestamp};
 pub(super) struct DocumentMetadata {
     title: Option<String>,
     author: Option<String>,
-    /// When it was made, as ISO 8601 writes it: as the document says, or else its file.
+    /// Date or time of creation in ISO 8601, from the front matter or else from the file.
     created: Option<String>,
-    /// When its text was last changed, as ISO 8601 writes it.
+    /// Time of the last change of its text, in ISO 8601.
     modified: Option<String>,
 }
 

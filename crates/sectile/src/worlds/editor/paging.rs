@@ -25,7 +25,7 @@ impl Cursor {
         match parsed {
             Some((offset, of)) if of == state => Ok(Self { offset, state }),
             Some(_) => {
-                Err(CURSOR_STALE.failure("The document has changed since the cursor was given."))
+                Err(CURSOR_STALE.failure("The document has changed since the cursor was issued."))
             }
             None => Err(INVALID_CURSOR.failure("Invalid arguments: this is not a cursor.")),
         }

@@ -22,12 +22,12 @@ const SECTION_ARGUMENTS: &[PromptArgument] = &[
     },
     PromptArgument {
         name: "heading",
-        description: "Heading of a section, when only one has it.",
+        description: "Heading of a section, if it is unique.",
         required: false,
     },
     PromptArgument {
         name: "path",
-        description: "Document that the heading is in, relative to the folder.",
+        description: "Path of the document that the heading is in, relative to the folder.",
         required: false,
     },
 ];
@@ -40,7 +40,7 @@ const DOCUMENT_ARGUMENTS: &[PromptArgument] = &[
     },
     PromptArgument {
         name: "path",
-        description: "Document, relative to the folder.",
+        description: "Path of the document, relative to the folder.",
         required: false,
     },
 ];

@@ -51,7 +51,7 @@ const TEMPLATES: [ResourceTemplate; 3] = [
         uri_template: Cow::Borrowed("sectile://editor/history/{+path}"),
         name: "history",
         title: "History",
-        description: "What was done to the document at path, newest first.",
+        description: "Changes of the document at path, newest first.",
         mime_type: JSON,
     },
     ResourceTemplate {
@@ -89,40 +89,40 @@ const ASPECTS: [(Aspect, &str, &str); 3] = [
     ),
 ];
 
-/// An entry of the history, with the contract's fields and more.
+/// A history entry, with the contract's fields and more.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct HistoryLine {
     operation: String,
-    /// When, as RFC 3339 writes it.
+    /// Time of the change, in RFC 3339.
     timestamp: String,
     details: HistoryDetails,
 }
 
-/// More about an entry of the history.
+/// Further details of a history entry.
 #[derive(Debug, Serialize, JsonSchema)]
 struct HistoryDetails {
     /// Number of the entry.
     entry: u64,
-    /// Who asked for it.
+    /// Who asked for the change.
     actor: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The entry that this one took back or made again.
+    /// The entry that this one undid or redid.
     #[serde(skip_serializing_if = "Option::is_none")]
     of_entry: Option<u64>,
-    /// Another program did it.
+    /// Another program made the change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     external: bool,
-    /// It came with the folder instead of from this user: it is shown, and cannot be undone.
+    /// The entry came with the folder, not from this user: it is shown but cannot be undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unverified: bool,
-    /// It was taken back.
+    /// The change was undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     undone: bool,
     documents: Vec<String>,
-    /// Ids of the sections it was about.
+    /// Ids of the sections that the change is about.
     section_ids: Vec<String>,
-    /// What it changed; null when that is not kept.
+    /// Diff of the change; null if it is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
     /// The diff was cut.

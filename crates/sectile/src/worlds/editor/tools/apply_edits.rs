@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(
         "apply_edits",
         "Apply edits",
-        "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
+        "Make several edits in one or more documents, all or nothing, as one history entry. Later edits see the result of earlier ones; a section inserted with label \"x\" is section_id \"@x\" for later ones.",
     )
     .input(closed_schema::<ApplyEditsParams>);
     write_tool(tool, planned)
@@ -37,16 +37,16 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ApplyEditsParams {
-    /// The edits, in order. The operation of each is the name of a tool, and its other fields are arguments of that tool.
+    /// The edits, in order. The operation of each is the name of a tool, and its other fields are the arguments of that tool.
     edits: Vec<BatchEdit>,
-    /// Agree to a deletion that is larger than the configured size.
+    /// Confirm a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
-/// One edit: the name of a tool, and arguments of that tool.
+/// One edit: the name of a tool, and the arguments of that tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 #[schemars(transform = close_forms)]
@@ -63,13 +63,13 @@ enum BatchEdit {
     DeleteDocument(NamedDocumentEdit<DeleteDocumentArguments>),
 }
 
-/// An edit that may leave it to the call to name the document.
+/// An edit that may rely on the call to name the document.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct DocumentEdit<A> {
     #[serde(flatten)]
     arguments: A,
-    /// Document; without one, that of the call.
+    /// Path of the document; defaults to that of the call.
     path: Option<String>,
 }
 
@@ -79,7 +79,7 @@ struct DocumentEdit<A> {
 struct NamedDocumentEdit<A> {
     #[serde(flatten)]
     arguments: A,
-    /// Document, as a path relative to the folder.
+    /// Path of the document, relative to the folder.
     path: String,
 }
 
@@ -87,7 +87,7 @@ struct NamedDocumentEdit<A> {
 struct LabelledInsertion {
     #[serde(flatten)]
     arguments: InsertSectionArguments,
-    /// A name for the new section, for later edits of this call.
+    /// A name by which later edits of this call can refer to the new section.
     label: Option<String>,
 }
 

@@ -22,10 +22,10 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct DeleteDocumentArguments {
-    /// document_hash that you read: the document is deleted only if it still is what you saw.
+    /// document_hash that you read: the document is deleted only if it has not changed since.
     expected_hash: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct DeleteDocumentArguments {
 struct DeleteDocumentParams {
     #[serde(flatten)]
     edit: DeleteDocumentArguments,
-    /// Agree to a deletion that is larger than the configured size.
+    /// Confirm a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
     #[serde(flatten)]

@@ -19,9 +19,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListSectionsParams {
-    /// Document, relative to the folder.
+    /// Path of the document, relative to the folder.
     path: Option<String>,
-    /// next_cursor of an answer that was cut.
+    /// next_cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -34,7 +34,7 @@ struct SectionList {
     document_hash: String,
     /// Number of sections in the document.
     total: usize,
-    /// There are more: call again with this.
+    /// There are more: call again with this as cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }

@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     edit_tool::<RenameDocumentArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct RenameDocumentArguments {
     /// The new path, relative to the folder.

@@ -24,12 +24,12 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     edit_tool::<SetFrontMatterArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct SetFrontMatterArguments {
     /// The key, at the top level.
     key: String,
-    /// Its value: text, number, true, false, null, a list or an object. Leave it out only to remove the key.
+    /// Its value: a string, a number, true, false, null, a list or an object. Leave it out only to remove the key.
     #[serde(default, deserialize_with = "given")]
     value: Option<Value>,
     /// Remove the key instead.

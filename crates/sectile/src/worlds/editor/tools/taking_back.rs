@@ -15,7 +15,7 @@ use super::super::{
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct UndoParams {
-    /// Entry of the history, if not the last one.
+    /// History entry, if not the last one.
     entry: Option<u64>,
     #[serde(flatten)]
     options: WriteOptions,
@@ -28,7 +28,7 @@ fn schema() -> JsonObject {
         .get_mut("properties")
         .and_then(|all| all.get_mut("dry_run"));
     if let Some(dry_run) = dry_run {
-        dry_run["description"] = "Write nothing; answer the diff.".into();
+        dry_run["description"] = "Write nothing; return the diff.".into();
     }
     schema
 }
