@@ -105,8 +105,8 @@ const ERRORS: [ErrorRow; 8] = [
     ),
     ErrorRow::of_kind(
         FailureKind::Unavailable,
-        "The store did not answer, or what it answered is not a note: `Runtime failure`. It has failed too often, for this \
-         caller or for all, and is left alone for a while: `Upstream unavailable`.",
+        "The store did not answer, or what it answered is not a note: `Runtime failure`. If it has failed too often, \
+         for this caller or for all, it is not asked for a while: `Upstream unavailable`.",
         "Wait a moment, then call again.",
     ),
     ErrorRow::of_kind(
@@ -124,8 +124,8 @@ const ERRORS: [ErrorRow; 8] = [
 fn errors() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
-               there is the same for all; the message tells most of them apart. The words below are those of the server's \
-               log.",
+               is the same for all errors; the message tells most of them apart. The names below are those in the \
+               server's log.",
         codes: ERRORS.iter().collect(),
     }
 }

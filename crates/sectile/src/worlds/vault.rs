@@ -88,7 +88,7 @@ const ERRORS: [ErrorRow; 7] = [
 fn errors() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
-               there is the same for all; the message tells them apart. The words below are those of the server's log.",
+               is the same for all errors; the message tells them apart. The names below are those in the server's log.",
         codes: ERRORS.iter().collect(),
     }
 }

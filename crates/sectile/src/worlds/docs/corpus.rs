@@ -30,7 +30,7 @@ pub(crate) use self::{
 };
 use super::{DocsDocument, DocsPath, DocsSettings};
 
-/// What a document is good for, in the order in which roles are listed.
+/// The purpose of a document, in the order in which roles are listed.
 // Doc comments on the variants would change the schema of the settings.
 #[derive(
     Clone,

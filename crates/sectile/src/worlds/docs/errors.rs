@@ -43,8 +43,8 @@ const fn search_error(
 
 pub(super) fn list() -> ErrorList {
     ErrorList {
-        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": CODE}`. `recovery` stands beside \
-               them where the world has one for the failure.",
+        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": CODE}`. `recovery` is \
+               added where the world has one for the failure.",
         codes: TABLE.iter().collect(),
     }
 }

@@ -7,7 +7,7 @@ use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "docs",
-    about: "Documentation to search and to read: Sectile's own manual, and documents of yours",
+    about: "Documentation to search and read: Sectile's own manual and your documents",
     path: PathArgument::Document(|settings, path| settings.docs.add_path(path)),
     is_http_only: false,
     error_setting: None,
@@ -69,7 +69,7 @@ pub(crate) fn missing(corpus: &DocsCorpus) -> Option<OpenError> {
     };
     let error = format!("{} {verb} not exist.", names.join(", "));
     Some(OpenError::failed(error).next(
-        "correct the path, or remove it: docs.extra_paths and docs.root in the settings, or the command line",
+        "correct or remove the path: docs.extra_paths or docs.root in the settings, or the command line",
     ))
 }
 

@@ -20,7 +20,7 @@ const MOST_EXTRA_PATHS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DocsSection {
-    /// Whether there is a docs world at all.
+    /// Whether the docs world is served at all.
     pub(crate) enabled: bool,
     /// Whether documents can be searched.
     pub(crate) enable_search: bool,
@@ -31,47 +31,47 @@ pub(crate) struct DocsSection {
     /// Folder that paths of documents in the settings file are relative to, such as a checkout; itself relative to the
     /// settings file. Empty: the folder of the settings file.
     pub(crate) root: String,
-    /// Documents and folders to add, relative to `root`. Of a folder, every `.md` file below it counts.
+    /// Documents and folders to add, relative to `root`. A folder adds every `.md` file below it.
     #[schemars(length(max = 64))]
     pub(crate) extra_paths: Vec<String>,
     /// Largest document, in bytes; a larger one is skipped.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) max_doc_bytes: u64,
-    /// Most bytes of all documents together; one that does not fit any more is skipped.
+    /// Largest size of all documents together, in bytes; a document that no longer fits is skipped.
     #[schemars(range(min = 1, max = 8_388_608))]
     pub(crate) max_total_bytes: u64,
-    /// Most documents; more are skipped.
+    /// Most documents; any more are skipped.
     #[schemars(range(min = 1, max = 256))]
     pub(crate) max_docs: usize,
-    /// Most sections of one answer of the search.
+    /// Most sections in one answer of the search.
     #[schemars(range(min = 1, max = 10))]
     pub(crate) max_sections: usize,
-    /// Whether a query of which no word is in the documents, in any form or spelling, is answered with the sections nearest
-    /// in meaning, by the model inside the program.
+    /// Whether a query without any word that is in the documents, in any form or spelling, is answered with the sections
+    /// nearest in meaning, by the built-in model.
     pub(crate) meaning_as_last_resort: bool,
     /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
     /// hyphens, starting with a letter.
     pub(crate) namespace: String,
-    /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, when the front matter does
-    /// not say it, `slug`, `title`, `role` and `description`.
+    /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, if the front matter does not
+    /// give them, `slug`, `title`, `role` and `description`.
     pub(crate) documents: Vec<DocumentSection>,
 }
 
-/// A document of the docs world. What its front matter says comes before what stands here.
+/// A document of the docs world. Its front matter takes precedence over these settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["path"]))]
 pub(crate) struct DocumentSection {
-    /// Where the document is, relative to `docs.root`.
+    /// Path of the document, relative to `docs.root`.
     pub(crate) path: String,
-    /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made of the file name.
+    /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made from the file name.
     pub(crate) slug: String,
     /// Its title. Empty: its first heading of level 1, else the file name.
     pub(crate) title: String,
-    /// What it is good for: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
+    /// Its purpose: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
     /// (`pattern`).
     pub(crate) role: DocRole,
-    /// What it is about, in a sentence. Empty: its first sentence.
+    /// A sentence about it. Empty: its first sentence.
     pub(crate) description: String,
 }
 

@@ -7,7 +7,7 @@ use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "hosted",
-    about: "The same for many users, of notes that an upstream store keeps. Over HTTP only",
+    about: "The same for many users, for notes in an upstream store. Over HTTP only",
     path: PathArgument::Refused,
     is_http_only: true,
     error_setting: None,

@@ -39,9 +39,9 @@ pub(crate) struct MetadataFacets {
     schema: &'static str,
     /// Vault-relative path of the note.
     path: String,
-    /// What the front matter says.
+    /// Facets from the front matter.
     facets: Facets,
-    /// What the path says.
+    /// Facets from the path.
     inferred: InferredFacets,
     /// Whether values were left out or cut.
     pub(crate) truncated: bool,
@@ -66,7 +66,7 @@ struct Facets {
     episode_id: Option<String>,
 }
 
-/// What the path of the note tells.
+/// Facets inferred from the path of the note.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Inferred")]
 struct InferredFacets {

@@ -94,7 +94,10 @@ impl DocFrontMatter {
         let values = match source.front_matter_value() {
             Some(Ok(Value::Map(values))) => values,
             Some(Err(_)) => {
-                problems.push("the front matter is no YAML that can be read, so nothing is taken from it. Correct it.".to_owned());
+                problems.push(
+                    "the front matter is not valid YAML, so nothing is taken from it. Correct it."
+                        .to_owned(),
+                );
                 Mapping::default()
             }
             _ => Mapping::default(),

@@ -96,26 +96,26 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => {
-                f.write_str("does not exist; correct the path, or take it out of the settings")
+                f.write_str("does not exist; correct the path, or remove it from the settings")
             }
             Self::NotMarkdown => f.write_str("is not an `.md` file; rename it, or leave it out"),
             Self::FolderInList => {
                 f.write_str("is a folder; put it under `docs.extra_paths` instead")
             }
             Self::NotAFile => {
-                f.write_str("is not an ordinary file; replace it by one, or remove it")
+                f.write_str("is not a regular file; replace it with one, or remove it")
             }
             Self::Link => f.write_str(
-                "is a link inside a folder, which is not followed; list its target by itself",
+                "is a link inside a folder, which is not followed; list its target explicitly",
             ),
             Self::OddName => f.write_str(
                 "has a name that cannot be used; rename it in UTF-8, without backslashes",
             ),
             Self::Hidden => {
-                f.write_str("is hidden; rename it without the dot, or list it by itself")
+                f.write_str("is hidden; rename it without the dot, or list it explicitly")
             }
             Self::Ignored => f.write_str(
-                "is left out by a `.gitignore` or `.ignore` file; list it by itself to load it",
+                "is excluded by a `.gitignore` or `.ignore` file; list it explicitly to load it",
             ),
             Self::Unreadable(kind) => write!(f, "cannot be read ({kind}); check its permissions"),
             Self::NotUtf8 => f.write_str("is not UTF-8; save it as UTF-8"),
@@ -138,7 +138,7 @@ impl fmt::Display for SkipReason {
             ),
             Self::TooManySections { limit } => write!(
                 f,
-                "would bring the sections of all documents above {limit}, which is the most; leave some out"
+                "would raise the number of sections above the maximum of {limit}; leave some documents out"
             ),
             Self::TooManyFolders { limit } => {
                 write!(

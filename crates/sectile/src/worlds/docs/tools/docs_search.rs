@@ -20,7 +20,7 @@ pub(super) fn tool(settings: &DocsSection) -> Tool<DocsWorld> {
     let tool = Tool::read(
         name,
         "Search the documentation",
-        "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
+        "Search the documentation for guidance. Returns the sections that fit the query best, each with its text and URI; an empty query returns an overview. Names of tools, settings and errors, and \"quoted phrases\", are matched exactly.",
     )
     .input(move || input(most));
     match settings.meaning_as_last_resort {
@@ -36,7 +36,7 @@ struct DocsSearchParams {
     query: String,
     // Its description depends on the settings.
     max_sections: Option<usize>,
-    /// Whether to say how each score came about.
+    /// Whether to explain each score.
     #[serde(default)]
     explain: bool,
 }
@@ -52,7 +52,7 @@ fn input(most: usize) -> JsonObject {
             "minimum": 1,
             "maximum": most,
             "description": format!(
-                "The most sections to answer. When it is left out: {usual}, and in an overview {of_overview}."
+                "The most sections to return. Default: {usual}, and in an overview {of_overview}."
             ),
         });
         properties.insert("max_sections".to_owned(), max_sections);
