@@ -44,7 +44,7 @@ pub(crate) struct EditorWorld {
     _watcher: Option<watcher::FolderWatcher>,
 }
 
-/// Number of notices by which a slow listener may fall behind.
+/// Number of notices by which a slow listener may fall behind before it misses some; a round number.
 const NOTICES: usize = 256;
 
 /// The extent of what is edited.

@@ -284,7 +284,7 @@ pub(super) fn answer(
     })
 }
 
-/// Assembles the answer from these passages. `best` finds the best passage that fulfils a condition, for follow-ups.
+/// Assembles the answer from these passages. `best` finds the best passage that meets a condition, for follow-ups.
 fn assembled(
     docs: &DocsWorld,
     shelf: &VisibleCorpus,

@@ -95,7 +95,7 @@ pub(crate) struct DocsCorpus {
     pub(crate) skipped: Vec<SkippedDoc>,
     /// Files left out of folders on purpose: hidden, ignored, or Markdown with another extension. Sorted.
     pub(crate) left_out: Vec<SkippedDoc>,
-    /// Labels of paths that the settings or the command line name but that do not exist. The world is not served without them.
+    /// Labels of named paths that do not exist. The world is not served without them.
     pub(crate) missing: Vec<String>,
     /// Sentences about what could not be used as written: clashing slugs, invalid front matter.
     pub(crate) notes: Vec<String>,

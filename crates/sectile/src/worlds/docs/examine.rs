@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sectile_markdown::{LineIndex, Section, Source};
 use sectile_retrieval::DEEPEST_HEADING;
 
-/// Length in bytes above which a section is reported as too long.
+/// Length in bytes above which a section is reported as too long; a search answer shows at most 6,000 of them.
 pub(crate) const LONG_SECTION: usize = 8_000;
 
 /// The findings in one document.

@@ -15,7 +15,7 @@ use super::{
     failure,
 };
 
-/// Most names that an unknown one is compared with, and most folders searched for them.
+/// Most names that an unknown one is compared with, and most folders searched for them: it bounds the cost of a mistake.
 const MAX_COMPARED: usize = 10_000;
 
 /// The tool that lists all names. A caller who may not use it is not offered any.

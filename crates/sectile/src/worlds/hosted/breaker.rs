@@ -13,11 +13,11 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use sectile_mcp::access::Identity;
 
-/// The breaker opens for all only if at least this many tenants had no answer.
+/// The breaker opens for all only if at least this many tenants had no answer, so that one or two cannot lock out others.
 const LEAST_TENANTS: usize = 3;
-/// Most tenants with failures that are remembered; beyond that, the one with the oldest last failure is forgotten.
+/// Most tenants with failures that are remembered, to bound memory; the one with the oldest last failure makes room.
 const MAX_TENANTS: usize = 10_000;
-/// Time after which the failures of a tenant who does not ask again are forgotten.
+/// Time after which the failures of a tenant who does not ask again are forgotten: the longest pause that can be set.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// A caller in a vault, whose requests are counted together.
