@@ -75,7 +75,7 @@ pub(crate) fn cards() -> Vec<WorldCard> {
     cards_with(&WorldSections::default())
 }
 
-/// The same, with these settings.
+/// The contract of every world under these settings.
 pub(crate) fn cards_with(sections: &WorldSections) -> Vec<WorldCard> {
     WORLDS.iter().map(|world| (world.card)(sections)).collect()
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use sectile_mcp::{names_tool, texts_without};
 
-    /// Every text of every world that callers can get to read, for every tool that may be hidden.
+    /// Checks all text that any world shows its callers, for every tool that may be hidden.
     #[test]
     fn no_text_of_any_world_names_a_hidden_tool() {
         for card in cards() {
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// A name stands for the same world on the command line, in its contract and in the settings.
+    /// A name means the same world on the command line, in its contract and in the settings.
     #[test]
     fn every_world_has_one_name_and_a_section() {
         let sections = serde_json::to_value(WorldSections::default()).unwrap();

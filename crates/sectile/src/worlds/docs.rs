@@ -1,8 +1,8 @@
 //! The `docs` world: a manual that can be searched and read, offline and reproducibly.
 //!
 //! The documents are read once, at start. One tool searches them by section; resources hold them whole and by section.
-//! What a caller may not read is not in the index that its questions are asked of, so it cannot be found, counted or
-//! guessed from a score.
+//! Documents that a caller may not read are not in the index that its queries run against, so they cannot be found,
+//! counted or guessed from a score.
 
 mod answer;
 pub(crate) mod corpus;
@@ -31,19 +31,19 @@ use self::{
     visible_corpus::VisibleCorpus,
 };
 
-/// What names of tools and URIs start with, unless the settings say otherwise.
+/// Prefix of tool names and URIs, unless the settings give another one.
 pub(crate) const NAMESPACE: &str = "sectile";
 
 /// State of the world.
 pub(crate) struct DocsWorld {
     documents: Vec<DocsEntry>,
-    /// What was not loaded, for those who may see everything else.
+    /// Documents that were not loaded, for callers who may see everything else.
     skipped: Vec<NotLoaded>,
-    /// Most sections of an answer.
+    /// Most sections in an answer.
     max_sections: usize,
-    /// Whether meaning decides where no section has a word of the query.
+    /// Whether to search by meaning if no section has a word of the query.
     meaning_as_last_resort: bool,
-    /// Indexes of what callers may see, made when first needed.
+    /// Indexes of the documents that callers may see, built when first needed.
     shelves: Mutex<Vec<std::sync::Arc<VisibleCorpus>>>,
 }
 
@@ -53,11 +53,11 @@ struct DocsEntry {
     uri: String,
 }
 
-/// A document that was named and is not there to be searched.
+/// A document that was named but not loaded, so it cannot be searched.
 struct NotLoaded {
     name: String,
     reason: SkipReason,
-    /// The address that it would have.
+    /// The address that it would have had.
     uri: String,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<DocsWorld> {
     }
 }
 
-/// How this world says that a call failed.
+/// A failure as one JSON object.
 pub(crate) fn error_object(failure: &Failure) -> Value {
     let mut object = json!({ "error": failure.message, "code": failure.name() });
     if let Some(detail) = &failure.detail {
@@ -95,14 +95,14 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 }
 
 impl DocsWorld {
-    /// A world of these documents.
+    /// Creates a world with these documents.
     pub(crate) fn new(settings: &DocsSection, corpus: DocsCorpus) -> Self {
         let namespace = &settings.namespace;
         let documents = corpus.documents.into_iter().map(|doc| DocsEntry {
             uri: resources::uri(namespace, &doc.slug),
             doc,
         });
-        // Whether a link leads to a folder is a fact about the machine, which is for the operator only.
+        // Whether a link leads to a folder is a fact about the machine, for the operator only.
         let is_told =
             |skipped: &SkippedDoc| skipped.reason != SkipReason::Link || is_md(&skipped.name);
         let skipped = corpus.skipped.into_iter().filter(is_told);
@@ -120,7 +120,7 @@ impl DocsWorld {
         }
     }
 
-    /// Searches what the caller may see.
+    /// Searches the documents that the caller may see.
     pub(crate) fn search(
         &self,
         query: &str,

@@ -40,17 +40,17 @@ pub(crate) struct EditorWorld {
     notices: broadcast::Sender<ResourceNotice>,
     /// Longest text of one answer, in bytes.
     max_answer_bytes: usize,
-    /// Sees what other programs do, for as long as it is kept.
+    /// Reports what other programs do, until it is dropped.
     _watcher: Option<watcher::FolderWatcher>,
 }
 
-/// Notices that a slow listener may fall behind by.
+/// Number of notices by which a slow listener may fall behind before it misses some; a round number.
 const NOTICES: usize = 256;
 
-/// What is edited.
+/// The extent of what is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EditedTarget {
-    /// One document: the contract as it stands, without tools for other documents.
+    /// One document: the contract as it is, without tools for other documents.
     Document,
     /// All documents below a folder.
     Folder,
@@ -82,14 +82,14 @@ pub(crate) fn spec(extent: EditedTarget, errors: ErrorStyle) -> WorldSpec<Editor
 }
 
 impl EditorWorld {
-    /// Opens a file or a folder. What an earlier process of this user left half done is settled, unless nothing may be
-    /// written.
+    /// Opens a file or a folder. Changes that an earlier process of this user left half done are settled, unless nothing
+    /// may be written.
     pub(crate) fn open(
         location: &Path,
         options: EditorOptions,
         max_answer_bytes: usize,
     ) -> Result<(Self, EditedTarget), RootError> {
-        // What is not shown as a whole is not replaced by a part of it.
+        // A text that is not shown as a whole must not be replaced by a part of it.
         let options = EditorOptions {
             limits: EditorLimits {
                 max_shown_bytes: max_answer_bytes,
@@ -115,18 +115,18 @@ impl EditorWorld {
         ))
     }
 
-    /// How many levels up the nearest folder is that has a history too, if there is one.
+    /// Returns how many levels up the nearest folder with a history of its own is, if there is one.
     pub(crate) fn history_above(&self) -> Option<usize> {
         self.editor.root().nearest_history_above()
     }
 
-    /// Whether `id` names a section, now or before.
+    /// Returns whether `id` names a section, now or before.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.editor.knows(id)
     }
 
-    /// The id of the section that somebody who wants to change it names by id or by heading. A heading counts only as it
-    /// is written: a change is never made to what only looks like it.
+    /// Returns the id of the section to change, named by id or by heading. A heading must match exactly as written: a
+    /// section that only looks similar is never changed.
     pub(crate) fn section_to_change(
         &self,
         path: &NotePath,
@@ -146,8 +146,8 @@ impl EditorWorld {
         id.ok_or_else(|| self.failure(&EditorError::DocumentNotFound, &about()))
     }
 
-    /// Forgets history for good: up to the last entry about `path`, or that holds `text`, or all of it. What else may hold
-    /// the text and can be made again, the folders `derived` inside the private folder, goes too.
+    /// Forgets history for good: up to the last entry about `path`, or that holds `text`, or all of it. The folders
+    /// `derived` inside the private folder, which may hold the text and can be rebuilt, are removed too.
     pub(crate) fn purge(
         &self,
         path: Option<&NotePath>,
@@ -165,7 +165,7 @@ impl EditorWorld {
             .map_err(|error| failure(&error))
     }
 
-    /// Begins to look out for changes that other programs make.
+    /// Starts to watch for changes that other programs make.
     pub(crate) fn watch(mut self) -> Self {
         self._watcher = watcher::FolderWatcher::start(&self.editor, self.notices.clone());
         self

@@ -7,7 +7,7 @@ use sectile_mcp::{Policy, Surface, SurfaceLimits, WorldCard, WorldSpec};
 use super::{WorldSections, WorldSettings};
 use crate::files;
 
-/// A row of the table of worlds.
+/// One world in the table of worlds.
 #[derive(Debug)]
 pub(crate) struct WorldEntry {
     /// Name on the command line, in addresses and in the settings.
@@ -16,7 +16,7 @@ pub(crate) struct WorldEntry {
     pub(crate) about: &'static str,
     /// Meaning of the path after the name.
     pub(crate) path: PathArgument,
-    /// Served over HTTP only, so no client can start it.
+    /// Whether the world is served over HTTP only, so that no client can start it.
     pub(crate) is_http_only: bool,
     /// Setting to set to `result` for clients that hide protocol errors from the model, if the world has one.
     pub(crate) error_setting: Option<&'static str>,
@@ -57,15 +57,15 @@ pub(crate) struct ServeContext<'a> {
     pub(crate) limits: SurfaceLimits,
     /// Limits of the server that are enforced in this run, by the names of their settings.
     pub(crate) server_limits: &'a [(String, u64)],
-    /// The command line names this world. Otherwise it is opened only if it is configured.
+    /// Whether the command line names this world. Otherwise it is opened only if it is configured.
     pub(crate) is_asked_for: bool,
-    /// The world is served on stdio, not over HTTP.
+    /// Whether the world is served on stdio, not over HTTP.
     pub(crate) on_stdio: bool,
-    /// The command line gives a path.
+    /// Whether the command line gives a path.
     pub(crate) has_path: bool,
-    /// Nothing may be written.
+    /// Whether nothing may be written.
     pub(crate) read_only: bool,
-    /// Callers can sign in with tokens.
+    /// Whether callers can sign in with tokens.
     pub(crate) takes_tokens: bool,
 }
 
@@ -91,11 +91,11 @@ impl ServeContext<'_> {
 /// The reason why a world cannot be opened.
 #[derive(Debug)]
 pub(crate) struct OpenError {
-    /// What is wrong, in a sentence.
+    /// A sentence about the problem.
     pub(crate) message: String,
-    /// What to do next.
+    /// Advice on what to do next.
     pub(crate) next: Option<String>,
-    /// The command line or the settings are at fault, rather than the system.
+    /// Whether the command line or the settings are at fault, rather than the system.
     pub(crate) is_usage: bool,
 }
 
@@ -117,12 +117,12 @@ impl OpenError {
         }
     }
 
-    /// Neither the command line nor the settings give a folder for `world`.
+    /// The error when neither the command line nor the settings give a folder for `world`.
     pub(crate) fn no_folder(world: &str) -> Self {
         Self::usage("no folder is given.").next(how_to_give_a_folder(world))
     }
 
-    /// Adds what to do next.
+    /// Adds advice on what to do next.
     pub(crate) fn next(self, next: impl fmt::Display) -> Self {
         Self {
             next: Some(next.to_string()),

@@ -1,7 +1,7 @@
-//! The `hosted` world: the structure of any note that an upstream store keeps for the signed-in user, and nothing else of it.
+//! The `hosted` world: the structure of any note that an upstream store keeps for the signed-in user, and nothing else.
 //!
-//! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call asks the store for one
-//! note, in the name and the vault of the caller. Neither can come from arguments.
+//! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call requests one note from
+//! the store, on behalf of the caller and in the caller's vault. Neither can come from arguments.
 
 mod breaker;
 mod open;
@@ -35,12 +35,12 @@ pub(crate) use self::{
 };
 use crate::worlds::note_structure::{self, NoteParams, NoteSource, NoteTooLong, View};
 
-/// Answers of the store up to this length are worked on where they arrive; handing them over would cost more.
+/// Answers of the store up to this length, in bytes, are processed inline; handing them to another thread would cost more.
 const MAX_INLINE_BYTES: usize = 64 << 10;
-/// Longest path of a note, in bytes. Three times as long, it still fits into the head of a request.
+/// Longest path of a note, in bytes. Percent-encoded to three times that, it still fits into the head of a request.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// State of the world: where the store is, and how it is asked.
+/// State of the world: the address of the store, and the means to reach it.
 pub(crate) struct HostedWorld {
     store: BaseUrl,
     client: Client,
@@ -64,7 +64,7 @@ pub(crate) fn spec() -> WorldSpec<HostedWorld> {
     }
 }
 
-/// What the caller reads. A `path` that is missing or no text is as invalid as an unsafe one.
+/// The message for the caller. A `path` that is missing or not a string is as invalid as an unsafe one.
 fn said(failure: &Failure) -> &str {
     match (failure.kind, failure.argument.as_deref()) {
         (FailureKind::InvalidArguments, Some("path")) => INVALID_PATH,
@@ -73,10 +73,10 @@ fn said(failure: &Failure) -> &str {
 }
 
 const INVALID_PATH: &str = "Invalid path";
-/// Whatever the store did wrong, and whatever went wrong here.
+/// The message for any other failure of the store or of this server.
 const RUNTIME_FAILURE: &str = "Runtime failure";
 
-/// What each kind of failure means here, and what to do about it.
+/// The meaning of each kind of failure in this world, and what to do about it.
 const ERRORS: [ErrorRow; 8] = [
     ErrorRow::of_kind(
         FailureKind::InvalidArguments,
@@ -105,8 +105,8 @@ const ERRORS: [ErrorRow; 8] = [
     ),
     ErrorRow::of_kind(
         FailureKind::Unavailable,
-        "The store did not answer, or what it answered is not a note: `Runtime failure`. It has failed too often, for this \
-         caller or for all, and is left alone for a while: `Upstream unavailable`.",
+        "The store did not answer, or what it answered is not a note: `Runtime failure`. If it has failed too often, \
+         for this caller or for all, it is not asked for a while: `Upstream unavailable`.",
         "Wait a moment, then call again.",
     ),
     ErrorRow::of_kind(
@@ -124,15 +124,15 @@ const ERRORS: [ErrorRow; 8] = [
 fn errors() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
-               there is the same for all; the message tells most of them apart. The words below are those of the server's \
-               log.",
+               is the same for all errors; the message tells most of them apart. The names below are those in the \
+               server's log.",
         codes: ERRORS.iter().collect(),
     }
 }
 
 impl HostedWorld {
-    /// The world in front of a store. After too many failures in a row the store is left alone for a while: by the tenant
-    /// whose requests failed, or by all when it is gone.
+    /// Creates the world in front of a store. After too many failures in a row the store is not asked for a while: for the
+    /// tenant whose requests failed, or for all if it is unreachable.
     pub(crate) fn new(settings: &HostedSettings) -> Self {
         Self {
             store: settings.store.clone(),
@@ -142,7 +142,7 @@ impl HostedWorld {
         }
     }
 
-    /// Asks for the one note a call is about and answers with a view of it.
+    /// Requests the one note a call is about and answers with a view of it.
     fn answer<T: Serialize + 'static>(
         self: Arc<Self>,
         arguments: JsonObject,
@@ -163,7 +163,7 @@ impl HostedWorld {
         })
     }
 
-    /// What the store says of the note at `path`: one request, and none at all for somebody who has not signed in.
+    /// Fetches the note at `path` with one request. Makes no request for a caller who has not signed in.
     async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Reply, Failure> {
         let (request, tenant) = identity
             .and_then(|identity| {
@@ -182,7 +182,7 @@ impl HostedWorld {
         match &reply {
             Err(ClientError::Unreachable) => pass.unreachable(now),
             Err(ClientError::TimedOut | ClientError::Broken) => pass.unanswered(now),
-            // Whatever else is wrong with an answer, there was one.
+            // Whatever is wrong with the answer, there was one.
             Ok(_) | Err(ClientError::TooLarge | ClientError::Encoded) => pass.answered(now),
         }
         match reply {
@@ -212,14 +212,14 @@ impl NoteSource for HostedWorld {
     }
 }
 
-/// The path of a note, checked before anybody is asked for it.
+/// Checks the path of a note before the store is asked for it.
 fn note_path(given: &str) -> Result<NotePath, Failure> {
     let path = NotePath::parse_hosted(given).ok();
     path.filter(|path| path.as_str().len() <= MAX_PATH_BYTES)
         .ok_or_else(|| Failure::new(FailureKind::InvalidPath, INVALID_PATH))
 }
 
-/// A view of the note that the store answered with. Its own idea of the path does not count.
+/// Makes a view of the note that the store returned. The path in its answer is ignored.
 fn view_of<T: Serialize>(path: &NotePath, json: &[u8], view: View<T>) -> Result<Answer, Failure> {
     let malformed = |_| failure(FailureKind::Unavailable, RUNTIME_FAILURE, "2xx");
     let stored = StoredNote::from_json(json).map_err(malformed)?;
@@ -248,7 +248,7 @@ fn refused(status: http::StatusCode) -> Failure {
     failure(kind, format!("Upstream {}", status.as_u16()), class)
 }
 
-/// A failure after the store was asked; `upstream` is the class of what it answered.
+/// A failure after the store was asked; `upstream` is the class of its answer.
 fn failure(
     kind: FailureKind,
     message: impl Into<std::borrow::Cow<'static, str>>,

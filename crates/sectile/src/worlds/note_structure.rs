@@ -1,7 +1,7 @@
-//! The body-free views of one note: what a reader may know of its structure without reading its text.
+//! The body-free views of one note: its structure without its text.
 //!
-//! The worlds that serve them share the four tools; where the note comes from is theirs ([`NoteSource`]). Every view is
-//! built from a [`Note`] and is a plain struct whose field order is the order on the wire.
+//! The worlds that serve them share the four tools, and each supplies the notes ([`NoteSource`]). Every view is built from
+//! a [`Note`] and is a plain struct whose field order is the order on the wire.
 
 mod document_tree;
 pub(super) mod metadata_facets;
@@ -14,12 +14,12 @@ use sectile_markdown::{Document, Note};
 use sectile_mcp::{AnswerFacts, Tool, ToolBuilder};
 use serde::{Deserialize, Serialize};
 
-/// Makes one view of a note, and says what may be logged of it.
+/// Makes one view of a note, with the facts that may be logged.
 pub(crate) type View<T> = fn(&Note<'_>) -> Result<(T, AnswerFacts), NoteTooLong>;
 
 /// A world whose tools show the structure of one note.
 pub(crate) trait NoteSource: Sized + 'static {
-    /// Finishes a tool that reads the note it is called with and answers with `view` of it.
+    /// Finishes a tool that reads the note it is called for and answers with `view` of it.
     fn show<T: Serialize + JsonSchema + Send + 'static>(
         tool: ToolBuilder<Self>,
         view: View<T>,
@@ -44,12 +44,12 @@ pub(crate) struct NoteParams {
     pub(crate) path: String,
 }
 
-/// Headings shown of one note.
+/// Most headings shown of one note.
 const MAX_HEADINGS: usize = 500;
-/// UTF-16 code units of Markdown, front matter and trailing white space aside, that are parsed.
+/// Longest Markdown that is parsed, in UTF-16 code units, without front matter and trailing white space.
 const MAX_BODY_UTF16_UNITS: usize = 1_000_000;
 
-/// The Markdown is longer than any view will parse.
+/// The error for Markdown that is longer than any view will parse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Note outline input exceeds {MAX_BODY_UTF16_UNITS} characters; refusing to parse unbounded Markdown."

@@ -1,4 +1,4 @@
-//! The `vault` world: the structure of any note in a folder, and nothing else of it.
+//! The `vault` world: the structure of any note in a folder, and nothing else.
 //!
 //! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call reads one note.
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 pub(crate) use self::{open::ENTRY, settings::VaultSection};
 use crate::worlds::note_structure::{self, NoteParams, NoteSource, NoteTooLong, View};
 
-/// State of the world: where the notes are, and how large one may be.
+/// State of the world: the folder of the notes, and the largest size of one.
 pub(crate) struct VaultWorld {
     root: Root,
     max_note_bytes: u64,
@@ -39,7 +39,7 @@ pub(crate) fn spec() -> WorldSpec<VaultWorld> {
     }
 }
 
-/// How this world says that a call failed.
+/// A failure as one JSON object.
 pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "error": failure.told(), "code": "RUNTIME_ERROR" })
 }
@@ -50,7 +50,7 @@ const NOT_FOUND: ErrorRow = ErrorRow::of_kind(
     "Give the path of a note from the top of the vault, with its folder and its extension, such as inbox/foo.md.",
 );
 
-/// What each kind of failure means here, and what to do about it.
+/// The meaning of each kind of failure in this world, and what to do about it.
 const ERRORS: [ErrorRow; 7] = [
     ErrorRow::of_kind(
         FailureKind::InvalidArguments,
@@ -88,7 +88,7 @@ const ERRORS: [ErrorRow; 7] = [
 fn errors() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
-               there is the same for all; the message tells them apart. The words below are those of the server's log.",
+               is the same for all errors; the message tells them apart. The names below are those in the server's log.",
         codes: ERRORS.iter().collect(),
     }
 }
@@ -101,7 +101,7 @@ impl VaultWorld {
         })
     }
 
-    /// Whether reading a note cannot take longer than the disk.
+    /// Returns whether the notes are on a local disk, so that reading one is quick.
     pub(crate) fn is_on_local_disk(&self) -> bool {
         self.root.is_on_local_disk()
     }
@@ -142,8 +142,8 @@ fn invalid_path() -> Failure {
     )
 }
 
-/// A safe path that leads nowhere is repeated, so that the caller sees its own mistake; an unsafe one never is. What is
-/// there instead is not said: these tools look at one note and at no folder.
+/// The failure for a note that cannot be read. A safe path without a note is repeated, so that the caller sees its own
+/// mistake; an unsafe one never is. No similar names are offered: these tools look at one note, never at a folder.
 fn read_failure(error: ReadError, given: &str) -> Failure {
     const SHOWN: usize = 256;
     match error {

@@ -1,7 +1,7 @@
-//! The documents of the docs world: the embedded manual, and what the operator adds.
+//! The documents of the docs world: the embedded manual, and those that the operator adds.
 //!
-//! They are read once, at the start. What is loaded, under which slug, and what is skipped follows from settings and
-//! files alone: never from the order of a directory, the clock, or the place of the files on the machine.
+//! They are read once, at start. The loaded documents, their slugs and the skipped ones follow from settings and files
+//! alone: never from the order of a directory, the clock, or the location of the files on the machine.
 
 mod description;
 mod skip_reason;
@@ -30,7 +30,7 @@ pub(crate) use self::{
 };
 use super::{DocsDocument, DocsPath, DocsSettings};
 
-/// What a document is good for, in the order in which roles are listed.
+/// The purpose of a document, in the order in which roles are listed.
 // Doc comments on the variants would change the schema of the settings.
 #[derive(
     Clone,
@@ -50,7 +50,7 @@ use super::{DocsDocument, DocsPath, DocsSettings};
 pub(crate) enum DocRole {
     // Concepts and invariants.
     Reasoning,
-    // Which tool, and when.
+    // Which tool to use, and when.
     Decision,
     // Names, schemas and formats.
     Ontology,
@@ -59,12 +59,12 @@ pub(crate) enum DocRole {
     Pattern,
 }
 
-/// Where a document comes from.
+/// The origin of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DocOrigin {
-    /// From the manual inside the binary.
+    /// The manual inside the binary.
     Manual,
-    /// From the operator's files.
+    /// The operator's files.
     Extra,
 }
 
@@ -79,37 +79,37 @@ pub(crate) struct Doc {
     pub(crate) description: String,
     /// UTF-8, exactly as in the file, front matter included.
     pub(crate) bytes: Cow<'static, [u8]>,
-    /// As they are searched and read.
+    /// The sections to search and read.
     pub(crate) sections: Vec<Section>,
     pub(crate) origin: DocOrigin,
-    /// Which file it is, for people: never a path of the machine.
+    /// Name of the file, for people: never an absolute path.
     pub(crate) label: String,
 }
 
-/// What is loaded, and what is not.
+/// The documents that are loaded, and those that are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DocsCorpus {
     /// The manual, then listed documents, then extra paths; each folder sorted by path.
     pub(crate) documents: Vec<Doc>,
-    /// In the same order.
+    /// Documents that were skipped, in the same order.
     pub(crate) skipped: Vec<SkippedDoc>,
-    /// What folders keep to themselves: hidden, ignored, or Markdown by another name. Sorted; nothing is wrong with it.
+    /// Files left out of folders on purpose: hidden, ignored, or Markdown with another extension. Sorted.
     pub(crate) left_out: Vec<SkippedDoc>,
-    /// The places that settings or a person name and that do not exist, as labels. Nobody is served a part of what was asked for.
+    /// Labels of named paths that do not exist. The world is not served without them.
     pub(crate) missing: Vec<String>,
-    /// What was not as its author wanted, in sentences: slugs that clash, front matter that cannot be used.
+    /// Sentences about what could not be used as written: clashing slugs, invalid front matter.
     pub(crate) notes: Vec<String>,
 }
 
 /// A document inside the binary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EmbeddedDoc {
-    /// `docs/model.md`; its stem gives the slug when the front matter does not.
+    /// Such as `docs/model.md`; its stem gives the slug if the front matter does not.
     pub(crate) name: &'static str,
     pub(crate) bytes: &'static [u8],
 }
 
-/// Folders below one extra path. A path that was meant to be another one must not keep the server from starting.
+/// Most folders below one extra path, so that a path given by mistake cannot keep the server from starting.
 const MOST_FOLDERS: usize = 100_000;
 
 impl DocRole {
@@ -144,7 +144,7 @@ impl DocOrigin {
 }
 
 impl DocsCorpus {
-    /// Reads everything that `settings` name. A document that cannot be had is skipped, and the rest counts.
+    /// Reads all documents that `settings` name. A document that cannot be loaded is skipped.
     pub(crate) fn load(settings: &DocsSettings, embedded: &[EmbeddedDoc]) -> Self {
         let mut loader = Loader {
             settings,
@@ -172,29 +172,29 @@ impl DocsCorpus {
         loader.finish()
     }
 
-    /// Bytes of all documents together.
+    /// Size of all documents together, in bytes.
     pub(crate) fn total_bytes(&self) -> usize {
         self.documents.iter().map(|doc| doc.bytes.len()).sum()
     }
 }
 
-/// A corpus in the making.
+/// A corpus that is being loaded.
 struct Loader<'a> {
     settings: &'a DocsSettings,
     corpus: DocsCorpus,
     total_bytes: u64,
     sections: usize,
     slugs: HashSet<String>,
-    /// Files that had their turn, without links.
+    /// Files that were handled already, with links resolved.
     seen: HashSet<PathBuf>,
-    /// Where it is, and what is said of it.
+    /// Files left out, with their locations.
     left_out: Vec<(PathBuf, SkippedDoc)>,
 }
 
-/// Who a document is before its bytes are looked at.
+/// A document before its bytes are read.
 struct Candidate<'a> {
     label: &'a str,
-    /// What clients may know of the label: nothing of where the folder is.
+    /// The label as clients may see it, without the location of the folder.
     name: &'a str,
     file_name: &'a str,
     origin: DocOrigin,
@@ -240,7 +240,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A folder is named to get documents from it, so one that does not exist is a mistake.
+    /// Checks `docs.root`. Documents are expected in it, so it is a mistake if it does not exist.
     fn root(&mut self, root: &DocsPath) {
         if let Err(RootError::NotFound) = PathTarget::at(&root.location) {
             self.corpus.missing.push(label(&root.written));
@@ -266,7 +266,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A file that was named by itself. Its name counts as it was written, also when that is a link.
+    /// Loads a file that is named itself. Its name is taken as written, even if that is a link.
     fn file(
         &mut self,
         root: &Root,
@@ -312,7 +312,7 @@ impl Loader<'_> {
             }
         };
         let folder_name = own_name(folder_label);
-        // Two sorted lists become one, so that what is skipped is told in the order of paths, whatever the reason.
+        // Merges two sorted lists, so that skipped documents are reported in the order of paths, whatever the reason.
         let mut passed_over = survey.passed_over.into_iter().peekable();
         for note in survey.documents {
             while let Some((path, why)) =
@@ -353,14 +353,14 @@ impl Loader<'_> {
         }
     }
 
-    /// What a folder keeps to itself is worth a word to its owner, when it could have been a document, or a folder of some.
+    /// Records a file or folder that is left out on purpose but could hold documents, for the operator to see.
     fn left_out(&mut self, root: &Root, folder_label: &str, path: &str, reason: SkipReason) {
         let name = joined(own_name(folder_label), path);
         let skipped = SkippedDoc::new(joined(folder_label, path), &name, None, reason);
         self.left_out.push((root.location().join(path), skipped));
     }
 
-    /// What was left out in one place may have been named by itself in another.
+    /// Completes the corpus. A file that was left out of a folder may have been named itself elsewhere.
     fn finish(mut self) -> DocsCorpus {
         for (place, skipped) in self.left_out {
             if self.seen.insert(place) {
@@ -372,7 +372,7 @@ impl Loader<'_> {
         self.corpus
     }
 
-    /// What a walk passed over is worth a word when it could have been a document, or a folder of some.
+    /// Records something that a walk passed over, if it could be a document or a folder of documents.
     fn passed_over(&mut self, folder_label: &str, path: &str, why: ExclusionReason) {
         let reason = match why {
             ExclusionReason::LinkToFolder => SkipReason::Link,
@@ -391,7 +391,7 @@ impl Loader<'_> {
         ));
     }
 
-    /// The bytes of a file. Nothing is read that could not be kept anyway.
+    /// Reads a file, unless there is no room for another document.
     fn read(&self, root: &Root, note: &NotePath) -> Result<Cow<'static, [u8]>, SkipReason> {
         self.room_for_one_more()?;
         let bytes = root.read(note, self.settings.written.max_doc_bytes)?;
@@ -407,7 +407,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Adds a document, or says why not.
+    /// Adds a document, or records why it is skipped.
     fn take(&mut self, candidate: &Candidate<'_>, bytes: Result<Cow<'static, [u8]>, SkipReason>) {
         match bytes.and_then(|bytes| self.checked(bytes)) {
             Ok(bytes) => self.add(candidate, bytes),
@@ -468,7 +468,7 @@ impl Loader<'_> {
         });
     }
 
-    /// Something that was named by itself, of which clients may know the last part of the path.
+    /// Skips a path that is named itself. Clients may see the last part of it.
     fn skip_named(&mut self, label: String, listed: Option<&DocsDocument>, reason: SkipReason) {
         let name = file_name(&label).to_owned();
         self.skip(SkippedDoc::new(label, &name, listed, reason));
@@ -501,7 +501,7 @@ impl From<ReadError> for SkipReason {
             ReadError::Unreadable(kind) => Self::Unreadable(kind),
             ReadError::TooManyOpenFiles => Self::Unreadable(io::ErrorKind::Other),
             ReadError::OutsideRoot => Self::Link,
-            // It was there a moment ago.
+            // It existed a moment ago.
             _ => Self::Missing,
         }
     }
@@ -517,7 +517,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// The name of a folder without the way to it.
+/// The name of a folder without the path to it.
 fn own_name(folder_label: &str) -> &str {
     match file_name(folder_label) {
         ".." => ".",
@@ -525,7 +525,7 @@ fn own_name(folder_label: &str) -> &str {
     }
 }
 
-/// A path as it may be shown: as written when it is relative, else only its last part.
+/// A path as it may be shown: as written if it is relative, else only its last part.
 fn label(written: &str) -> String {
     let path = Path::new(written);
     let shown = if path.is_absolute() {

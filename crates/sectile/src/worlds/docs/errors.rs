@@ -1,4 +1,4 @@
-//! What this world can answer instead of a result, as a table.
+//! The errors that this world can answer with, as a table.
 
 use sectile_mcp::{ErrorList, ErrorRow, FailureKind};
 
@@ -43,8 +43,8 @@ const fn search_error(
 
 pub(super) fn list() -> ErrorList {
     ErrorList {
-        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": CODE}`. `recovery` stands beside \
-               them where the world has one for the failure.",
+        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": CODE}`. `recovery` is \
+               added where the world has one for the failure.",
         codes: TABLE.iter().collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Labelled questions: how often the section that answers one is found, and how far up.
+//! Labelled questions: how often the expected section is found, and at which rank.
 
 use sectile_mcp::{CallContext, Failure};
 use serde::Deserialize;
@@ -19,30 +19,30 @@ pub(crate) struct Questions {
 pub(crate) struct Question {
     /// The question.
     pub(crate) ask: String,
-    /// `slug#anchor`, or `slug` for an introduction. Any of them will do.
+    /// `slug#anchor`, or `slug` for an introduction. Any one of them counts.
     pub(crate) expect: Vec<String>,
 }
 
-/// What became of all questions.
+/// The outcome of all questions.
 #[derive(Debug, Default)]
 pub(crate) struct Evaluation {
-    /// For each question, where the first expected section stood, from 1, or `None` when it was not among the first ten.
+    /// For each question, the rank of the first expected section, from 1; `None` if it is not among the first ten.
     pub(crate) ranks: Vec<Option<usize>>,
-    /// Labels that name no section, with the number of their question.
+    /// Labels that do not name a section, with the number of their question.
     pub(crate) wrong_labels: Vec<(usize, String)>,
 }
 
-/// So many sections are looked at.
+/// Number of ranks that are considered.
 const DEPTH: usize = 10;
 
 impl Evaluation {
-    /// How many of a thousand questions have an expected section among the first `depth`.
+    /// Returns how many of a thousand questions have an expected section among the first `depth`.
     pub(crate) fn hit_at(&self, depth: usize) -> usize {
         let hits = self.ranks.iter().flatten().filter(|rank| **rank <= depth);
         hits.count() * 1_000 / self.ranks.len().max(1)
     }
 
-    /// The mean of one over the rank, in thousandths.
+    /// The mean reciprocal rank, in thousandths.
     pub(crate) fn reciprocal_rank(&self) -> usize {
         let sum: usize = self
             .ranks

@@ -1,19 +1,19 @@
-//! What the sections of a document are like: how many, and which of them serve a reader badly.
+//! Examines the sections of a document: how many there are, and which of them serve a reader badly.
 
 use std::collections::BTreeMap;
 
 use sectile_markdown::{LineIndex, Section, Source};
 use sectile_retrieval::DEEPEST_HEADING;
 
-/// A section that is longer than this, in bytes, says too much at once.
+/// Length in bytes above which a section is reported as too long; a search answer shows at most 6,000 of them.
 pub(crate) const LONG_SECTION: usize = 8_000;
 
-/// What was found in one document.
+/// The findings in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DocumentReport {
     /// Top-level headings of level 1 to 3.
     pub(crate) sections: usize,
-    /// Headings that occur more than once, with the lines they are in.
+    /// Headings that occur more than once, with their lines.
     pub(crate) duplicates: Vec<(String, Vec<usize>)>,
     /// Sections with nothing below their heading.
     pub(crate) empty: Vec<SectionFinding>,
@@ -21,13 +21,13 @@ pub(crate) struct DocumentReport {
     pub(crate) oversized: Vec<SectionFinding>,
 }
 
-/// A section, as people find it.
+/// A section and its location in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SectionFinding {
     pub(crate) heading: String,
-    /// From 1.
+    /// Line of the heading, from 1.
     pub(crate) line: usize,
-    /// Heading and text, up to the next section.
+    /// Length of heading and text, up to the next section.
     pub(crate) bytes: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "docs",
-    about: "Documentation to search and to read: Sectile's own manual, and documents of yours",
+    about: "Documentation to search and read: Sectile's own manual and your documents",
     path: PathArgument::Document(|settings, path| settings.docs.add_path(path)),
     is_http_only: false,
     error_setting: None,
@@ -21,8 +21,8 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     open,
 };
 
-/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
-/// else to talk to, that client finds a server without tools and resources.
+/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where the client has nothing
+/// else to talk to, it finds a server without tools and resources.
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let settings = &context.settings.docs;
     if !context.is_asked_for && !settings.is_configured {
@@ -69,11 +69,11 @@ pub(crate) fn missing(corpus: &DocsCorpus) -> Option<OpenError> {
     };
     let error = format!("{} {verb} not exist.", names.join(", "));
     Some(OpenError::failed(error).next(
-        "correct the path, or remove it: docs.extra_paths and docs.root in the settings, or the command line",
+        "correct or remove the path: docs.extra_paths or docs.root in the settings, or the command line",
     ))
 }
 
-/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
+/// Returns the problem with a policy that lets callers search but read nothing, if it is such a policy.
 pub(crate) fn policy_problem(
     settings: &DocsSettings,
     policy: &Policy,

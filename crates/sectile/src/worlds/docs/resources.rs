@@ -13,7 +13,7 @@ pub(crate) fn uri(namespace: &str, slug: &str) -> String {
     format!("{namespace}://docs/{slug}")
 }
 
-/// The form of these addresses.
+/// The URI template of these addresses.
 pub(super) fn template(namespace: &str) -> String {
     format!("{namespace}://docs/{{slug}}")
 }
@@ -27,14 +27,14 @@ pub(super) fn of(namespace: &str) -> Resources<DocsWorld> {
                 uri_template: template(namespace).into(),
                 name: "document",
                 title: "Document",
-                description: "A document of the manual, whole.",
+                description: "A whole document of the manual.",
                 mime_type: MARKDOWN,
             },
             ResourceTemplate {
                 uri_template: format!("{}{{#anchor}}", template(namespace)).into(),
                 name: "section",
                 title: "Section",
-                description: "A section of a document, with its heading and all that is below it.",
+                description: "A section of a document, with its heading and everything below it.",
                 mime_type: MARKDOWN,
             },
         ]),
@@ -58,7 +58,7 @@ fn list(docs: &DocsWorld) -> Vec<Resource> {
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "the table wants a reader that can fail"
+    reason = "the table requires a reader that can fail"
 )]
 fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
     let (whole, anchor) = match uri.split_once('#') {

@@ -1,9 +1,9 @@
-//! What a document is for, and which words of a question ask for that.
+//! The roles of documents, and the words of a query that ask for them.
 
 use super::corpus::DocRole;
 
 impl DocRole {
-    /// What documents of this role tell, in a sentence for callers.
+    /// The content of documents of this role, as a phrase for callers.
     pub(super) fn tells(self) -> &'static str {
         match self {
             Self::Reasoning => "why it works this way and what is promised",
@@ -13,7 +13,7 @@ impl DocRole {
         }
     }
 
-    /// Words of a question that ask for this role, as the analysis writes them.
+    /// Words of a query that ask for this role, as the text analysis normalizes them.
     fn cues(self) -> &'static [&'static str] {
         match self {
             Self::Reasoning => &[
@@ -69,8 +69,8 @@ impl DocRole {
     }
 }
 
-/// How many percent sections of each role count besides: ten for the role that most words of the question ask for, five
-/// for others that some do.
+/// The bonus for sections of each role, in percent: ten for the role that most words of the query ask for, five for
+/// other roles that some words ask for.
 pub(super) fn favours(words: &[String]) -> [u64; DocRole::ALL.len()] {
     let counts = DocRole::ALL.map(|role| {
         let asks = |word: &&String| role.cues().contains(&word.as_str());

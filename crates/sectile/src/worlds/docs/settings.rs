@@ -13,14 +13,14 @@ use super::{
 use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, without_tilde};
 
 const MAX_NAMESPACE: usize = 32;
-/// Most entries of `docs.extra_paths`.
+/// Most entries in `docs.extra_paths`.
 const MOST_EXTRA_PATHS: usize = 64;
 
 /// The docs world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DocsSection {
-    /// Whether there is a docs world at all.
+    /// Whether the docs world is served at all.
     pub(crate) enabled: bool,
     /// Whether documents can be searched.
     pub(crate) enable_search: bool,
@@ -31,47 +31,47 @@ pub(crate) struct DocsSection {
     /// Folder that paths of documents in the settings file are relative to, such as a checkout; itself relative to the
     /// settings file. Empty: the folder of the settings file.
     pub(crate) root: String,
-    /// Documents and folders to add, relative to `root`. Of a folder, every `.md` file below it counts.
+    /// Documents and folders to add, relative to `root`. A folder adds every `.md` file below it.
     #[schemars(length(max = 64))]
     pub(crate) extra_paths: Vec<String>,
     /// Largest document, in bytes; a larger one is skipped.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) max_doc_bytes: u64,
-    /// Most bytes of all documents together; one that does not fit any more is skipped.
+    /// Largest size of all documents together, in bytes; a document that no longer fits is skipped.
     #[schemars(range(min = 1, max = 8_388_608))]
     pub(crate) max_total_bytes: u64,
-    /// Most documents; more are skipped.
+    /// Most documents; any more are skipped.
     #[schemars(range(min = 1, max = 256))]
     pub(crate) max_docs: usize,
-    /// Most sections of one answer of the search.
+    /// Most sections in one answer of the search.
     #[schemars(range(min = 1, max = 10))]
     pub(crate) max_sections: usize,
-    /// Whether a query of which no word is in the documents, in any form or spelling, is answered with the sections nearest
-    /// in meaning, by the model inside the program.
+    /// Whether a query without any word that is in the documents, in any form or spelling, is answered with the sections
+    /// nearest in meaning, by the built-in model.
     pub(crate) meaning_as_last_resort: bool,
     /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
     /// hyphens, starting with a letter.
     pub(crate) namespace: String,
-    /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, when the front matter does
-    /// not say it, `slug`, `title`, `role` and `description`.
+    /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, if the front matter does not
+    /// give them, `slug`, `title`, `role` and `description`.
     pub(crate) documents: Vec<DocumentSection>,
 }
 
-/// A document of the docs world. What its front matter says comes before what stands here.
+/// A document of the docs world. Its front matter takes precedence over these settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["path"]))]
 pub(crate) struct DocumentSection {
-    /// Where the document is, relative to `docs.root`.
+    /// Path of the document, relative to `docs.root`.
     pub(crate) path: String,
-    /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made of the file name.
+    /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made from the file name.
     pub(crate) slug: String,
     /// Its title. Empty: its first heading of level 1, else the file name.
     pub(crate) title: String,
-    /// What it is good for: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
+    /// Its purpose: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
     /// (`pattern`).
     pub(crate) role: DocRole,
-    /// What it is about, in a sentence. Empty: its first sentence.
+    /// A sentence about it. Empty: its first sentence.
     pub(crate) description: String,
 }
 
@@ -95,27 +95,27 @@ impl Default for DocsSection {
     }
 }
 
-/// What the docs world works with.
+/// The checked settings of the docs world.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DocsSettings {
-    /// Whether somebody set something, so that a file without a word about this world does not serve it.
+    /// Whether any setting of this world is given. A file that does not mention it does not serve it.
     pub(crate) is_configured: bool,
-    /// The section, checked. Its paths are below.
+    /// The checked section. Its paths are in the fields below.
     pub(crate) written: DocsSection,
-    /// The folder that paths count from, where somebody named it.
+    /// The folder that paths are relative to, if it is set.
     pub(crate) root: Option<DocsPath>,
     pub(crate) extra_paths: Vec<DocsPath>,
     pub(crate) documents: Vec<DocsDocument>,
 }
 
-/// A place as its owner wrote it, which may be shown, and where that is, which may not.
+/// A path as written, which may be shown, and its location, which may not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocsPath {
     pub(crate) written: String,
     pub(crate) location: PathBuf,
 }
 
-/// A document that is listed by itself. What its front matter says comes before what the list says.
+/// A document with an entry of its own. Its front matter takes precedence over the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocsDocument {
     pub(crate) path: DocsPath,
@@ -126,7 +126,7 @@ pub(crate) struct DocsDocument {
 }
 
 impl DocsSettings {
-    /// Adds a document or a folder that a person named, from the current folder.
+    /// Adds a document or a folder given on the command line, relative to the current folder.
     pub(crate) fn add_path(&mut self, path: &str) {
         self.extra_paths.push(DocsPath {
             written: path.to_owned(),
@@ -136,12 +136,12 @@ impl DocsSettings {
 }
 
 impl DocsSection {
-    /// Whether documents can be searched.
+    /// Returns whether documents can be searched.
     pub(crate) fn offers_search(&self) -> bool {
         self.enabled && self.enable_search
     }
 
-    /// Whether documents can be listed and read as resources.
+    /// Returns whether documents can be listed and read as resources.
     pub(crate) fn offers_resources(&self) -> bool {
         self.enabled && self.enable_resources
     }
@@ -150,7 +150,7 @@ impl DocsSection {
 impl SettingsSection for DocsSection {
     type Checked = DocsSettings;
 
-    /// Paths from a file count from its folder, or from `docs.root`.
+    /// Checks the section. Paths are relative to the settings file, or to `docs.root`.
     fn check(&self, reader: SettingsReader<'_>) -> Result<DocsSettings, ConfigErrors> {
         let root = reader.place("docs.root", &self.root);
         let base = root.as_deref().unwrap_or(reader.base);
@@ -216,7 +216,7 @@ impl SettingsSection for DocsSection {
     }
 }
 
-/// A name of a tool and a URI scheme are made of it; in the tool's name, hyphens become underscores.
+/// Returns whether `text` can be part of a tool name and a URI scheme. In the tool name, hyphens become underscores.
 fn is_namespace(text: &str) -> bool {
     is_slug(text, MAX_NAMESPACE)
         && text.starts_with(|first: char| first.is_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! What one caller may see, and the index of exactly that.
+//! The documents that one caller may see, and the index of exactly those.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,27 +8,27 @@ use sectile_retrieval::{Index, Meanings, Passage, Section};
 
 use super::{DocsEntry, DocsWorld, NotLoaded};
 
-/// Some of the documents, ready to be searched.
+/// A set of documents, ready to be searched.
 #[derive(Debug)]
 pub(super) struct VisibleCorpus {
-    /// Which documents of the world these are.
+    /// Positions in the documents of the world.
     pub(super) documents: Vec<usize>,
-    /// Which of those that were not loaded may be told of.
+    /// Positions in the documents that were not loaded, of those that the caller may learn about.
     pub(super) skipped: Vec<usize>,
-    /// The passages of the index: a document, and a section of it. Sections without text are none.
+    /// The passages of the index: a document, and a section of it. Sections without text are left out.
     pub(super) passages: Vec<(usize, usize)>,
     pub(super) index: Index,
-    /// What the passages are about; made when words first fail.
+    /// The meanings of the passages, computed when a search by words first fails.
     pub(super) meanings: OnceLock<Meanings>,
-    /// Of everything that can come to light.
+    /// Digest of everything an answer can expose.
     pub(super) digest: Digest,
 }
 
-/// Different callers may see different documents. So many kinds of callers are remembered.
+/// How many sets of visible documents keep their index. A set that was dropped is indexed again when it is asked for.
 const MOST_SHELVES: usize = 16;
 
 impl DocsWorld {
-    /// The documents that `may_see` allows, by their addresses.
+    /// Returns the documents whose addresses `may_see` allows, ready to be searched.
     pub(super) fn shelf(
         &self,
         may_see: impl Fn(&str) -> bool,
@@ -36,7 +36,7 @@ impl DocsWorld {
         let documents: Vec<usize> = (0..self.documents.len())
             .filter(|at| may_see(&self.documents[*at].uri))
             .collect();
-        // Where something is kept from a caller, a name of what is not even loaded could be one of those that are kept.
+        // If a document is hidden from the caller, the name of one that was not loaded could reveal a hidden one.
         let sees_all = documents.len() == self.documents.len();
         let skipped: Vec<usize> = (0..self.skipped.len())
             .filter(|at| sees_all && may_see(&self.skipped[*at].uri))
@@ -83,7 +83,7 @@ impl DocsWorld {
         })
     }
 
-    /// These sections, as they are searched.
+    /// Converts sections to passages of the index.
     pub(super) fn passages<'a>(
         &'a self,
         sections: &'a [(usize, usize)],
@@ -102,7 +102,7 @@ impl DocsWorld {
         &self.documents[document].doc.sections[section]
     }
 
-    /// Tells sets of documents apart by all that an answer can show of them.
+    /// Digest of everything that an answer can show of these documents.
     fn digest(&self, documents: &[usize], skipped: &[usize]) -> Digest {
         let mut lines = String::new();
         for at in documents {

@@ -19,13 +19,13 @@ use super::{
     resources,
 };
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WriteAnswer {
-    /// The section that the write was about.
+    /// The section that the write is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) section_id: Option<String>,
-    /// What happened, in a sentence.
+    /// A sentence about what happened.
     pub(super) message: String,
     /// The document.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,8 @@ pub(super) struct WriteAnswer {
     /// The section's level now.
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<u8>,
-    /// Hash of the section's own text now; pass it as expected_hash next time. With part- before it, not to update_section.
+    /// Hash of the section's own text now; pass it as expected_hash next time. update_section does not accept
+    /// one that starts with part-.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
     /// Hash of the section with heading and subsections now.
@@ -51,7 +52,7 @@ pub(super) struct WriteAnswer {
     /// Nothing had to be changed, and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unchanged: bool,
-    /// The change was combined with one that somebody else made since the expected hash.
+    /// The change was merged with one that was made after the expected hash was read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     merged: bool,
     /// This is the answer to an earlier call with the same request_id; nothing was done twice.
@@ -63,22 +64,22 @@ pub(super) struct WriteAnswer {
     /// Every document that changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     documents: Vec<ChangedDocument>,
-    /// What each edit of a batch did, in order.
+    /// The result of each edit of a batch, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     edits: Vec<EditEntry>,
     /// Number of links that were repaired.
     #[serde(skip_serializing_if = "is_zero")]
     repaired_links: usize,
-    /// Links that worked before this write and do not after it, and documents whose links could not be looked at.
+    /// Links that this write broke, and documents whose links could not be checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     broken_links: Vec<BrokenLinkEntry>,
-    /// Broken links that are not named here.
+    /// Number of broken links that are not listed here.
     #[serde(skip_serializing_if = "is_zero")]
     broken_links_more: usize,
     /// Another program changed the document again before this answer. Read it before the next edit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     changed_since: bool,
-    /// Files that another program wrote to after they were replaced; what it wrote is kept in .sectile as rescued-*.
+    /// Number of files that another program wrote to after they were replaced; its text is kept in .sectile as rescued-*.
     #[serde(skip_serializing_if = "is_zero")]
     rescued: usize,
 }
@@ -96,17 +97,17 @@ pub(super) fn inserted_schema() -> JsonObject {
     schema
 }
 
-/// A link that leads nowhere, or a document whose links could not be looked at.
+/// A broken link, or a document whose links could not be checked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LeadsNowhere")]
 pub(super) struct BrokenLinkEntry {
     /// The document that the link is in.
     path: String,
-    /// Its line there, from 1.
+    /// Line of the link, from 1.
     line: usize,
-    /// Where it points, as written. Empty when the document could not be read.
+    /// Target of the link, as written. Empty if the document could not be read.
     target: String,
-    /// What is wrong with it.
+    /// Why the link is broken.
     reason: &'static str,
 }
 
@@ -127,7 +128,7 @@ pub(super) struct ChangedDocument {
     path: String,
     /// Number of the document's last history entry.
     revision: u64,
-    /// Hash of the document now; absent when it is gone.
+    /// Hash of the document now; absent if it no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     document_hash: Option<String>,
     /// Unified diff.
@@ -137,7 +138,7 @@ pub(super) struct ChangedDocument {
     diff_truncated: bool,
 }
 
-/// What one edit of a batch did.
+/// The result of one edit of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EditDone")]
 pub(super) struct EditEntry {
@@ -152,7 +153,7 @@ pub(super) struct EditEntry {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
+    reason = "serde requires this signature"
 )]
 fn is_zero(count: &usize) -> bool {
     *count == 0
@@ -167,20 +168,20 @@ pub(super) struct ListedSection {
     pub(super) position: usize,
     /// 1 to 6.
     level: u8,
-    /// The section that this one is below.
+    /// The parent section.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_id: Option<String>,
-    /// Hash of the own text. It begins with part- where get_section cuts that text into pages; then update_section does not
-    /// take it, and all other tools do.
+    /// Hash of the section's own text. It starts with part- if get_section splits that text into pages; then update_section
+    /// does not accept it, but all other tools do.
     hash: String,
-    /// Hash of heading, text and subsections, with part- likewise.
+    /// Hash of heading, text and subsections, with part- in the same way.
     subtree_hash: String,
-    /// Length of the own text in bytes.
+    /// Length of the section's own text in bytes.
     bytes: usize,
 }
 
 impl ListedSection {
-    /// As it is listed where an answer has at most `limit` bytes of text.
+    /// The entry for `section` in a list, where an answer has at most `limit` bytes of text.
     pub(super) fn new(section: SectionInfo, limit: usize) -> Self {
         let (hash, subtree_hash) = section.shown_hashes(limit);
         Self {
@@ -196,18 +197,18 @@ impl ListedSection {
     }
 }
 
-/// A write to make: what the handlers of all tools that write come to.
+/// A write to make. The handlers of all writing tools produce one.
 pub(super) struct PendingWrite {
     operations: Vec<Operation>,
     name: &'static str,
     message: &'static str,
     confirm: bool,
-    /// Whether the answer says what each operation did.
+    /// Whether the answer reports each operation.
     is_batch: bool,
     options: WriteOptions,
 }
 
-/// Finishes a tool that writes: `planned` says what, the rest is the same for all.
+/// Finishes a tool that writes: `planned` decides what; the rest is the same for all.
 pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     tool: ToolBuilder<EditorWorld>,
     planned: fn(&EditorWorld, P, &CallContext) -> Result<PendingWrite, Failure>,
@@ -217,7 +218,7 @@ pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     })
 }
 
-/// Finishes a tool that makes one change and takes nothing but its own arguments and what every write takes.
+/// Finishes a tool that makes one change and takes only its own arguments and those of every write.
 pub(super) fn edit_tool<A>(tool: ToolBuilder<EditorWorld>) -> Tool<EditorWorld>
 where
     A: EditArguments + DeserializeOwned + JsonSchema + 'static,
@@ -268,13 +269,13 @@ impl PendingWrite {
         }
     }
 
-    /// What the call says besides.
+    /// Adds the options of the call.
     pub(super) fn with(mut self, options: WriteOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The caller agrees to a large deletion.
+    /// Records whether the caller agrees to a large deletion.
     pub(super) fn confirmed(mut self, confirm: bool) -> Self {
         self.confirm = confirm;
         self
@@ -286,7 +287,7 @@ const DRY_RUN_WITH_PLAN: &str =
     "Dry run: nothing was written. Call apply_plan with the plan to write exactly this.";
 
 impl EditorWorld {
-    /// Makes a write and says what it did. `digest` is of the arguments, so that a retry is known as one.
+    /// Makes a write and reports what it did. `digest` is that of the arguments, so that a retry is recognized.
     fn write(
         &self,
         write: PendingWrite,
@@ -296,7 +297,7 @@ impl EditorWorld {
         let mut hashes = write.operations.iter().filter_map(Operation::expected_hash);
         if !hashes.all(is_hash) {
             return Err(bad_arguments(
-                "Invalid arguments: expected_hash is no hash. Give it as it was answered, or at least its first 12 digits.",
+                "Invalid arguments: `expected_hash` is not a hash. Pass it exactly as it was returned, or at least its first 12 digits.",
             ));
         }
         let options = write.options;
@@ -334,7 +335,7 @@ impl EditorWorld {
         Ok((written, facts))
     }
 
-    /// Asks the person behind the client, where there is one to ask.
+    /// Asks the person behind the client to confirm, if there is one.
     pub(super) fn is_confirmed(&self, bytes: usize, context: &CallContext) -> bool {
         let question = format!("Delete {bytes} bytes of text? It can be undone.");
         context.confirm(&question) == Confirmation::Accepted
@@ -360,7 +361,7 @@ impl EditorWorld {
         Ok(self.written(report, message, false))
     }
 
-    /// The answer to a write, and notices for those who watch the documents.
+    /// Returns the answer to a write, and notifies the subscribers of its documents.
     pub(super) fn written(
         &self,
         report: WriteReport,
@@ -452,7 +453,7 @@ fn changed_document(report: &DocumentReport) -> ChangedDocument {
     }
 }
 
-/// Who the history says it was.
+/// The author of a change, as the history names it.
 pub(super) fn actor(context: &CallContext) -> String {
     const SHOWN: usize = 100;
     let name = context.client.as_deref().unwrap_or("unnamed client");
@@ -460,7 +461,7 @@ pub(super) fn actor(context: &CallContext) -> String {
     readable.take(SHOWN).collect()
 }
 
-/// Digest of a call's arguments, so that a retry is known as one.
+/// Digest of a call's arguments, so that a retry is recognized.
 pub(super) fn arguments_digest(arguments: &JsonObject) -> String {
     let mut pairs: Vec<String> = arguments
         .iter()
@@ -470,7 +471,7 @@ pub(super) fn arguments_digest(arguments: &JsonObject) -> String {
     sectile_markdown::Digest::of(pairs.join("\n").as_bytes()).to_string()
 }
 
-/// Milliseconds since 1970 as RFC 3339 writes them.
+/// Formats milliseconds since 1970 as RFC 3339.
 pub(crate) fn timestamp(milliseconds: i64) -> String {
     jiff::Timestamp::from_millisecond(milliseconds)
         .map(|time| time.to_string())

@@ -1,4 +1,4 @@
-//! Which document a call is about.
+//! Finds the document that a call is about.
 
 use std::cell::Cell;
 
@@ -15,16 +15,16 @@ use super::{
     failure,
 };
 
-/// A name that leads nowhere is compared with this many others at most, and this many folders are looked into for them.
+/// Most names that an unknown one is compared with, and most folders searched for them: it bounds the cost of a mistake.
 const MAX_COMPARED: usize = 10_000;
 
-/// The tool that shows all names. A caller who may not use it is not offered any.
+/// The tool that lists all names. A caller who may not use it is not offered any.
 const LIST_DOCUMENTS: &str = "list_documents";
-/// Where a connection keeps its default document.
+/// Key under which a connection keeps its default document.
 const OPEN_DOCUMENT: &str = "document";
 
 impl EditorWorld {
-    /// A failure of the editor, as callers of this world get it: with the name of what is missing, and names that are like it.
+    /// A failure of the editor, as callers of this world get it: with the missing name, and names similar to it.
     pub(super) fn failure(&self, error: &EditorError, about: &CallSubject<'_>) -> Failure {
         match error {
             EditorError::DocumentNotFound => self.no_document(about),
@@ -57,9 +57,9 @@ impl EditorWorld {
             return failure;
         };
         if self.editor.only().is_some() {
-            // There is no list where only one document is edited.
+            // With only one document there is no tool that lists documents.
             detail.recovery =
-                "Leave path out: only one document is edited here. If its file is gone, ask the operator to bring it back."
+                "Leave path out: only one document is edited here. If its file is missing, ask the operator to restore it."
                     .into();
             return failure;
         }
@@ -74,7 +74,7 @@ impl EditorWorld {
         failure.offering("Nearest", names)
     }
 
-    /// The documents whose paths are most like `path`, where there are not too many to compare it with.
+    /// The documents whose paths are most similar to `path`; empty if there are too many to compare.
     fn near_documents(&self, path: &NotePath) -> Vec<String> {
         let folders = Cell::new(0);
         let too_many = || {
@@ -90,7 +90,7 @@ impl EditorWorld {
         near.into_iter().map(str::to_owned).collect()
     }
 
-    /// The sections of the document whose ids, or whose headings, are most like the one that names nothing.
+    /// The sections of the document whose ids, or headings, are most similar to the one that was not found.
     fn near_sections(&self, id: Option<&str>, about: &CallSubject<'_>) -> Vec<Candidate> {
         let Some(view) = about
             .all_paths()
@@ -117,12 +117,12 @@ impl EditorWorld {
             .collect()
     }
 
-    /// A path as a caller gives it.
+    /// Parses a path given by a caller.
     pub(super) fn path(&self, given: &str) -> Result<NotePath, Failure> {
         NotePath::parse_vault(given).map_err(|_| failure(&EditorError::OutsideRoot))
     }
 
-    /// The document that a call names, or that the connection has open; `None` without either.
+    /// Returns the document that a call names, or that the connection has open; `None` without either.
     pub(super) fn document(
         &self,
         given: Option<&str>,
@@ -141,8 +141,8 @@ impl EditorWorld {
         open.map(|open| self.path(&open)).transpose()
     }
 
-    /// The document of a section: the one that a call names, or that the connection has open. An id finds its document
-    /// by itself, so there only what the call names counts.
+    /// Returns the document of a section: the one that a call names, or that the connection has open. An id identifies its
+    /// document, so with an id only the document that the call names counts.
     pub(super) fn document_unless_id(
         &self,
         given: Option<&str>,
@@ -155,7 +155,7 @@ impl EditorWorld {
         }
     }
 
-    /// The document that a call names, or that the connection has open.
+    /// Returns the document that a call names, or that the connection has open. It is an error to have neither.
     pub(super) fn named_document(
         &self,
         given: Option<&str>,
@@ -165,7 +165,7 @@ impl EditorWorld {
             .ok_or_else(|| failure(&EditorError::NoDocument))
     }
 
-    /// Remembers the default document of a connection. Whether there is a connection to remember it for.
+    /// Remembers the default document of a connection. Returns whether there is a connection to remember it for.
     pub(super) fn open_document(&self, path: &NotePath, context: &CallContext) -> bool {
         match &context.connection {
             Some(connection) => {

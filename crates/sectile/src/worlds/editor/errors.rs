@@ -1,4 +1,4 @@
-//! How this world says that a call failed: JSON-RPC errors with the contract's codes, or the same object as a result.
+//! How this world reports failures: JSON-RPC errors with the contract's codes, or the same object as a result.
 
 mod table;
 mod words;
@@ -19,7 +19,7 @@ use self::{
     words::{offered, what},
 };
 
-/// Where the errors of the editor world go.
+/// How the editor world reports errors.
 // Doc comments on the variants would change the schema of the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -63,7 +63,7 @@ fn parts(failure: &Failure) -> (i32, String, Value) {
     (code, message, Value::Object(data))
 }
 
-/// The contract's message for its code, and what it is this time.
+/// The contract's message for this code, followed by the particular problem.
 fn invalid_params(what: &str) -> String {
     let what = what.strip_prefix("Invalid arguments: ").unwrap_or(what);
     let mut letters = what.chars();
@@ -105,7 +105,7 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "code": code, "message": message, "data": data })
 }
 
-/// Arguments that do not go together.
+/// The failure for arguments that contradict each other.
 pub(super) fn bad_arguments(message: &'static str) -> Failure {
     INVALID_ARGUMENTS.failure(message)
 }
@@ -115,7 +115,7 @@ pub(crate) fn failure(error: &EditorError) -> Failure {
     failure_about(error, &CallSubject::default())
 }
 
-/// The same, with the names of what the call is about.
+/// The same, naming the documents and sections that the call is about.
 pub(super) fn failure_about(error: &EditorError, about: &CallSubject<'_>) -> Failure {
     let row = row_of(error);
     let (lead, names) = offered(error);
@@ -124,23 +124,23 @@ pub(super) fn failure_about(error: &EditorError, about: &CallSubject<'_>) -> Fai
         .offering(lead, names)
 }
 
-/// What this world can answer instead of a result.
+/// The errors that this world can answer with.
 pub(super) fn list() -> ErrorList {
     ErrorList {
-        form: "JSON-RPC errors: `data.kind` is the code, and `data.recovery` says what to do. There may be candidates, texts \
-               or limits beside them. `message` has the most important of it in at most 400 characters: what is wrong and \
-               with which document or section, the nearest names or the candidates, and what to do next. With the number \
-               -32602 it begins with `Invalid params`. A client that is known to show its model only `message`, or nothing, \
+        form: "JSON-RPC errors: `data.kind` is the code, and `data.recovery` says what to do. Candidates, texts or \
+               limits may come with them. `message` has the essentials in at most 400 characters: what is wrong and with \
+               which document or section, the nearest names or the candidates, and what to do next. With the number \
+               -32602 it starts with `Invalid params`. A client that is known to show its model only `message`, or nothing, \
                gets the same object, with `code`, `message` and `data`, as the text of a tool result with `isError`; the \
-               setting `editor.errors` makes it `result` or `protocol` for all.",
+               setting `editor.errors` selects `result` or `protocol` for all clients.",
         codes: TABLE.to_vec(),
     }
 }
 
-/// An id is repeated up to this length.
+/// Longest part of an id that an error repeats, in characters.
 const SHOWN_ID: usize = 100;
 
-/// What a program can use of an error.
+/// The machine-readable details of an error.
 fn facts(error: &EditorError) -> JsonObject {
     let value = match error {
         EditorError::SectionNotFound { section_id, near } => {

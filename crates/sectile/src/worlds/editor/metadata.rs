@@ -1,4 +1,4 @@
-//! What a document says of itself, and what its file does. What neither says stays unknown.
+//! Metadata of a document, from its front matter or else its file. What neither gives stays unknown.
 
 use schemars::JsonSchema;
 use sectile_markdown::{Source, Value};
@@ -13,9 +13,9 @@ use super::{EditorWorld, timestamp};
 pub(super) struct DocumentMetadata {
     title: Option<String>,
     author: Option<String>,
-    /// When it was made, as ISO 8601 writes it: as the document says, or else its file.
+    /// Date or time of creation in ISO 8601, from the front matter or else from the file.
     created: Option<String>,
-    /// When its text was last changed, as ISO 8601 writes it.
+    /// Time of the last change of its text, in ISO 8601.
     modified: Option<String>,
 }
 
@@ -42,13 +42,13 @@ impl DocumentMetadata {
                 .iter()
                 .find_map(|key| iso_8601(&said(&[key])?))
                 .or_else(|| world.editor.created(view.path()).map(timestamp)),
-            // What the front matter says does not follow edits.
+            // A date in the front matter does not follow edits.
             modified: world.editor.modified(view).map(timestamp),
         }
     }
 }
 
-/// A date or a time that somebody wrote, as ISO 8601 writes it; `None` for what is neither.
+/// Converts a written date or time to ISO 8601; `None` if it is neither.
 fn iso_8601(written: &str) -> Option<String> {
     if let Ok(moment) = written.parse::<jiff::Timestamp>() {
         return Some(moment.to_string());

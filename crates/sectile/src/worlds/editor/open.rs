@@ -54,19 +54,23 @@ impl EditorSettings {
         })
     }
 
-    /// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is no place
-    /// for one, it is a random key: then no history counts as this user's.
+    /// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is nowhere
+    /// to keep one, it is a random key: then no history counts as this user's.
     pub(crate) fn journal_key(&self, read_only: bool) -> Result<JournalKey, OpenError> {
         let found = match &self.key_file {
             Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
                 OpenError::failed(format_args!(
-                    "the key of your history cannot be read or created ({}).",
+                    "the key file of your history cannot be read or created ({}).",
                     files::reason(error.kind())
                 ))
-                .next("name a file that you may write with editor.key_file, or remove the one that is there")
+                .next(
+                    "set editor.key_file to a file that you can write, or remove the existing one",
+                )
             })?,
             None => {
-                tracing::warn!("there is no home folder for the key of the history: set editor.key_file");
+                tracing::warn!(
+                    "there is no home folder for the key file of the history; set editor.key_file"
+                );
                 None
             }
         };

@@ -1,4 +1,4 @@
-//! Cutting long answers into pages. A cursor says where the next one starts and of which state it speaks.
+//! Cuts long answers into pages. A cursor holds the start of the next page and the state it belongs to.
 
 use sectile_markdown::Digest;
 use sectile_mcp::Failure;
@@ -6,14 +6,14 @@ use sectile_vault::editor::short_hash;
 
 use super::errors::{CURSOR_STALE, INVALID_CURSOR};
 
-/// A place in a text or list, valid while the document is what it was.
+/// A position in a text or list, valid until the document changes.
 pub(super) struct Cursor {
     pub(super) offset: usize,
     state: String,
 }
 
 impl Cursor {
-    /// Reads a cursor for the document with this digest; without one, the start.
+    /// Reads a cursor for the document with this digest. Without one, the page starts at the beginning.
     pub(super) fn read(given: Option<&str>, digest: &Digest) -> Result<Self, Failure> {
         let state = short_hash(digest);
         let Some(given) = given else {
@@ -25,13 +25,13 @@ impl Cursor {
         match parsed {
             Some((offset, of)) if of == state => Ok(Self { offset, state }),
             Some(_) => {
-                Err(CURSOR_STALE.failure("The document has changed since the cursor was given."))
+                Err(CURSOR_STALE.failure("The document has changed since the cursor was issued."))
             }
             None => Err(INVALID_CURSOR.failure("Invalid arguments: this is not a cursor.")),
         }
     }
 
-    /// The cursor for what follows `offset`.
+    /// The cursor for the page that starts at `offset`.
     pub(super) fn at(&self, offset: usize) -> String {
         format!("{offset}.{}", self.state)
     }
@@ -40,26 +40,26 @@ impl Cursor {
 /// The part of the text that an answer shows when the whole does not fit.
 #[derive(Debug)]
 pub(super) struct TextPart {
-    /// Where it starts, in bytes.
+    /// Start in the whole text, in bytes.
     pub(super) offset: usize,
-    /// How long the whole text is.
+    /// Length of the whole text, in bytes.
     pub(super) total: usize,
     end: usize,
 }
 
 impl TextPart {
-    /// `None` when the page from `offset` on is all there is.
+    /// The part that `page`, which starts at `offset`, is; `None` if it is the whole text.
     pub(super) fn of(page: &str, offset: usize, total: usize) -> Option<Self> {
         let end = offset + page.len();
         (page.len() < total).then_some(Self { offset, total, end })
     }
 
-    /// Whether nothing comes after it.
+    /// Returns whether this is the last part.
     pub(super) fn is_last(&self) -> bool {
         self.offset < self.total && self.end == self.total
     }
 
-    /// What a caller has to know about it, in words. `what` is the text it is a part of, `advice` how not to lose the rest.
+    /// The note for the caller. `what` is the text this is a part of, and `advice` says how not to lose the rest.
     pub(super) fn note(&self, what: &str, advice: &str) -> String {
         let Self { offset, total, end } = self;
         let more = match self.is_last() {

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::{EditorWorld, answers::PendingWrite, errors::bad_arguments};
 
-/// The schema of arguments that are put together from several types.
+/// The schema of arguments that are composed of several types.
 pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = input_schema::<T>();
     schema.insert("additionalProperties".to_owned(), false.into());
     schema
 }
 
-/// The same for tools that work only on a document that the call names.
+/// The same, for tools that require the call to name the document.
 pub(super) fn naming_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = closed_schema::<T>();
     let mut required = match schema.remove("required") {
@@ -31,35 +31,35 @@ pub(super) fn naming_schema<T: JsonSchema>() -> JsonObject {
     {
         *path = json!({
             "type": "string",
-            "description": "Document, as a path relative to the folder.",
+            "description": "Path of the document, relative to the folder.",
         });
     }
     schema
 }
 
-/// What every write may say besides.
+/// The options of every write.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct WriteOptions {
-    /// Document, as a path relative to the folder. Not needed with a section_id, in a single document, or after
+    /// Path of the document, relative to the folder. Not needed with a section_id, in a single document, or after
     /// open_document.
     pub(super) path: Option<String>,
-    /// Write nothing; answer the diff and a plan for apply_plan.
+    /// Write nothing; return the diff and a plan for apply_plan.
     pub(super) dry_run: bool,
     /// Reason for the change, recorded in the history.
     pub(super) reason: Option<String>,
-    /// Your name for this request: a retry with the same one is not done twice and gets the first answer.
+    /// Your id for this request: a retry with the same id is not applied twice and gets the first answer.
     pub(super) request_id: Option<String>,
 }
 
-/// The arguments that a tool has for one change of a document: those of a call, and of an edit of `apply_edits`.
+/// The arguments of a tool that makes one change, both in a call and as an edit of `apply_edits`.
 pub(super) trait EditArguments: Sized {
     /// The name of the tool.
     const TOOL: &'static str;
-    /// What a call answers when the change was made.
+    /// The message of a call that made the change.
     const DONE: &'static str;
 
-    /// The change that they ask for, in the document at `path` where one is named.
+    /// Returns the change that the arguments ask for, in the document at `path` if one is named.
     fn operation(
         self,
         world: &EditorWorld,
@@ -67,7 +67,7 @@ pub(super) trait EditArguments: Sized {
         context: &CallContext,
     ) -> Result<Operation, Failure>;
 
-    /// What a call of the tool with these arguments writes.
+    /// Returns the write that a call of the tool with these arguments makes.
     fn write(
         self,
         world: &EditorWorld,
@@ -88,7 +88,7 @@ pub(super) struct EditParams<A> {
     pub(super) options: WriteOptions,
 }
 
-/// Which text of a section.
+/// The part of a section.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ScopeWord {
@@ -108,16 +108,16 @@ impl From<ScopeWord> for Scope {
     }
 }
 
-/// What to do with headings in the content.
+/// The treatment of headings in the content.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HeadingsWord {
-    /// They must be deeper than the section; others are refused.
+    /// Headings must be deeper than the section; others are refused.
     #[default]
     Inside,
-    /// All are shifted so that the highest is one level below the section.
+    /// All headings are shifted so that the highest is one level below the section.
     Rebase,
-    /// They stay as they are, even when that ends the section.
+    /// Headings stay as they are, even if that ends the section.
     AsWritten,
 }
 
@@ -131,7 +131,7 @@ impl From<HeadingsWord> for PayloadHeadings {
     }
 }
 
-/// A place next to the anchor.
+/// A place relative to the anchor.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PlaceWord {
@@ -145,7 +145,7 @@ pub(super) enum PlaceWord {
     LastChild,
 }
 
-/// Where a section goes: exactly one of a position, or a place with its anchor.
+/// The destination of a section: exactly one of a position, or a place with its anchor.
 pub(super) fn at(
     position: Option<u64>,
     place: Option<PlaceWord>,

@@ -22,12 +22,12 @@ const SECTION_ARGUMENTS: &[PromptArgument] = &[
     },
     PromptArgument {
         name: "heading",
-        description: "Heading of a section, when only one has it.",
+        description: "Heading of a section, if it is unique.",
         required: false,
     },
     PromptArgument {
         name: "path",
-        description: "Document that the heading is in, relative to the folder.",
+        description: "Path of the document that the heading is in, relative to the folder.",
         required: false,
     },
 ];
@@ -40,7 +40,7 @@ const DOCUMENT_ARGUMENTS: &[PromptArgument] = &[
     },
     PromptArgument {
         name: "path",
-        description: "Document, relative to the folder.",
+        description: "Path of the document, relative to the folder.",
         required: false,
     },
 ];
@@ -146,7 +146,7 @@ fn document_text(
     }
 }
 
-/// What fits an argument that is being filled in: paths, ids and headings.
+/// Completions for an argument that is being typed: paths, ids and headings.
 pub(super) fn complete(world: &EditorWorld, request: &CompletionRequest) -> Vec<String> {
     let typed = request.value.to_lowercase();
     let fits = |candidate: &String| candidate.to_lowercase().contains(&typed);
@@ -167,7 +167,7 @@ pub(super) fn complete(world: &EditorWorld, request: &CompletionRequest) -> Vec<
         _ => Vec::new(),
     };
     let mut fitting: Vec<String> = candidates.into_iter().filter(fits).collect();
-    // What starts like it comes first.
+    // Candidates that start with the typed text come first.
     fitting.sort_by_key(|candidate| !candidate.to_lowercase().starts_with(&typed));
     fitting.dedup();
     fitting

@@ -1,4 +1,4 @@
-//! The resources: a document, its history, its metadata, as the contract has them.
+//! The resources that the contract defines: a document, its history and its metadata.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use super::{EditorWorld, errors::CallSubject, metadata::DocumentMetadata, timest
 
 const BASE: &str = "sectile://editor/";
 const JSON: &str = "application/json";
-/// Entries that the history resource holds; the history tool has all of them.
+/// Most entries in the history resource; the history tool returns all of them.
 const HISTORY_ENTRIES: usize = 200;
 
 /// Resources of a single document.
@@ -51,7 +51,7 @@ const TEMPLATES: [ResourceTemplate; 3] = [
         uri_template: Cow::Borrowed("sectile://editor/history/{+path}"),
         name: "history",
         title: "History",
-        description: "What was done to the document at path, newest first.",
+        description: "Changes of the document at path, newest first.",
         mime_type: JSON,
     },
     ResourceTemplate {
@@ -63,7 +63,7 @@ const TEMPLATES: [ResourceTemplate; 3] = [
     },
 ];
 
-/// What a resource shows of a document.
+/// The aspect of a document that a resource shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aspect {
     Document,
@@ -89,40 +89,40 @@ const ASPECTS: [(Aspect, &str, &str); 3] = [
     ),
 ];
 
-/// An entry of the history, with the contract's fields and more.
+/// A history entry, with the contract's fields and more.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct HistoryLine {
     operation: String,
-    /// When, as RFC 3339 writes it.
+    /// Time of the change, in RFC 3339.
     timestamp: String,
     details: HistoryDetails,
 }
 
-/// More about an entry of the history.
+/// Further details of a history entry.
 #[derive(Debug, Serialize, JsonSchema)]
 struct HistoryDetails {
     /// Number of the entry.
     entry: u64,
-    /// Who asked for it.
+    /// Who asked for the change.
     actor: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The entry that this one took back or made again.
+    /// The entry that this one undid or redid.
     #[serde(skip_serializing_if = "Option::is_none")]
     of_entry: Option<u64>,
-    /// Another program did it.
+    /// Another program made the change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     external: bool,
-    /// It came with the folder instead of from this user: it is shown, and cannot be undone.
+    /// The entry came with the folder, not from this user: it is shown but cannot be undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unverified: bool,
-    /// It was taken back.
+    /// The change was undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     undone: bool,
     documents: Vec<String>,
-    /// Ids of the sections it was about.
+    /// Ids of the sections that the change is about.
     section_ids: Vec<String>,
-    /// What it changed; null when that is not kept.
+    /// Diff of the change; null if it is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
     /// The diff was cut.
@@ -151,7 +151,7 @@ impl HistoryLine {
         }
     }
 
-    /// Adds what the entry changed in the document, if that is kept.
+    /// Adds the diff of the entry, if it is kept.
     pub(super) fn add_diff(
         &mut self,
         world: &EditorWorld,
@@ -177,10 +177,10 @@ impl HistoryLine {
     }
 }
 
-/// Tells those who watch a document that it has changed.
+/// Notifies the subscribers of a document that it has changed.
 pub(super) fn changed(world: &EditorWorld, path: &str) {
     for notice in notices(world.editor.only().is_some(), path) {
-        // Without listeners there is nobody to tell.
+        // There are no listeners.
         if world.notices.send(notice).is_err() {
             return;
         }
@@ -220,7 +220,7 @@ fn list_of_document(world: &EditorWorld) -> Vec<Resource> {
 }
 
 fn list_of_folder(world: &EditorWorld) -> Vec<Resource> {
-    // A folder that cannot be walked lists nothing; a tool says why.
+    // A folder that cannot be walked lists nothing; the tools report why.
     let paths = world.editor.documents(&|| false).unwrap_or_default();
     let document = |path: &NotePath| Resource {
         uri: uri("document", path.as_str(), false),
@@ -261,7 +261,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
             let lines: Vec<HistoryLine> = entries.iter().map(HistoryLine::of).collect();
             let mut value = json!({ "history": lines });
             if let Some(last) = entries.last().filter(|_| more) {
-                // The history tool goes on from there.
+                // The history tool continues from here.
                 value["next_before"] = json!(last.number);
             }
             value
@@ -275,7 +275,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
     }))
 }
 
-/// What a URI names. Only the one form that listings and templates give is taken.
+/// The resource that a URI names. Only the form used by listings and templates is accepted.
 fn parsed(world: &EditorWorld, given: &str) -> Option<(Aspect, NotePath)> {
     let rest = given.strip_prefix(BASE)?;
     let (name, path) = match (world.editor.only(), rest.split_once('/')) {
@@ -288,7 +288,7 @@ fn parsed(world: &EditorWorld, given: &str) -> Option<(Aspect, NotePath)> {
     (uri(name, path.as_str(), is_single) == given).then_some((*aspect, path))
 }
 
-/// A path inside a URI: everything but letters, digits, `-._~` and `/` as percent signs and digits.
+/// Percent-encodes a path for a URI: everything except letters, digits, `-._~` and `/`.
 fn encoded(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {

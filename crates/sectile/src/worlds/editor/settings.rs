@@ -16,9 +16,9 @@ pub(crate) struct EditorSection {
     /// Document or folder of documents to edit, relative to the settings file. Empty: the world is not served from this
     /// file.
     pub(crate) root: String,
-    /// `protocol` answers JSON-RPC errors; `result` answers the same object as a tool result with isError, for clients
-    /// that hide protocol errors from the model; `auto` answers results to clients that are known to do so, and JSON-RPC
-    /// errors to all others.
+    /// `protocol` returns JSON-RPC errors; `result` returns the same object as a tool result with isError, for clients that
+    /// hide protocol errors from the model; `auto` returns results to clients that are known to do so, and JSON-RPC errors
+    /// to all others.
     pub(crate) errors: ErrorStyle,
     /// Whether every change of a section must name the hash that it is based on.
     pub(crate) require_hash: bool,
@@ -32,22 +32,22 @@ pub(crate) struct EditorSection {
     /// Longest text of one edit, in bytes.
     #[schemars(range(min = 1, max = 67_108_864))]
     pub(crate) max_payload_bytes: usize,
-    /// Most edits of one apply_edits.
+    /// Most edits in one call of apply_edits.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) max_edits: usize,
     /// Length of the journal, in bytes, at which the oldest half of the history is dropped.
     #[schemars(range(min = 65_536, max = 4_294_967_296_u64))]
     pub(crate) max_journal_bytes: u64,
-    /// About how long an answer's text may get, in bytes, before it is cut into pages.
+    /// Approximate length of an answer's text, in bytes, above which it is split into pages.
     #[schemars(range(min = 1024, max = 16_777_216))]
     pub(crate) max_answer_bytes: usize,
-    /// Deleting more bytes than this asks for a confirmation. 0: nothing asks for one.
+    /// Deleting more bytes than this needs confirmation. 0: no deletion does.
     #[schemars(range(min = 0, max = 1_073_741_824))]
     pub(crate) confirm_delete_bytes: usize,
     /// How long to wait for a document that another process is changing, in milliseconds.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) lock_timeout_ms: u64,
-    /// File with the key that seals your history, relative to the settings file; it is made when it is first needed. Empty:
+    /// File with the key that seals your history, relative to the settings file; it is created when first needed. Empty:
     /// sectile/journal.key in your state folder.
     pub(crate) key_file: String,
 }
@@ -72,16 +72,16 @@ impl Default for EditorSection {
     }
 }
 
-/// What the editor world works with.
+/// The checked settings of the editor world.
 #[derive(Debug)]
 pub(crate) struct EditorSettings {
-    /// Document or folder, when it is configured.
+    /// Document or folder, if configured.
     pub(crate) root: Option<PathBuf>,
     pub(crate) errors: ErrorStyle,
     pub(crate) limits: EditorLimits,
     pub(crate) max_answer_bytes: usize,
     pub(crate) walk: Walk,
-    /// Where the key of the history is, when there is any place for it.
+    /// File with the key of the history, if there is anywhere to keep it.
     pub(crate) key_file: Option<PathBuf>,
 }
 

@@ -30,7 +30,7 @@ use sectile_mcp::Tool;
 
 use super::{EditedTarget, EditorWorld};
 
-/// All tools, in listing order: reading, the edits of the contract, more edits, whole documents, the past.
+/// All tools, in listing order: reading, the edits of the contract, more edits, history, links, whole documents.
 pub(super) fn table(extent: EditedTarget) -> Vec<Tool<EditorWorld>> {
     let mut tools = vec![
         list_sections::tool(),
@@ -63,7 +63,7 @@ pub(super) fn table(extent: EditedTarget) -> Vec<Tool<EditorWorld>> {
     tools
 }
 
-/// Names of the tools that there are only where more is edited.
+/// Names of the tools that a larger extent would have.
 pub(super) fn absent(extent: EditedTarget) -> Vec<Cow<'static, str>> {
     let served = table(extent);
     let all = table(EditedTarget::Folder)

@@ -1,4 +1,4 @@
-//! Values of front matter as callers give them.
+//! Front matter values given by callers.
 
 use sectile_markdown::Value as Yaml;
 use sectile_mcp::Failure;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::errors::bad_arguments;
 
-/// A JSON value as front matter.
+/// Converts a JSON value to a front matter value.
 pub(super) fn yaml_value(value: &Value) -> Result<Yaml, Failure> {
     Ok(match value {
         Value::Null => Yaml::Null,

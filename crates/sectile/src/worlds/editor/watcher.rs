@@ -1,5 +1,5 @@
-//! Sees what other programs do to the documents, for those who subscribed. What it sees is only a hint: a document is
-//! read, compared and entered into its history when somebody looks at it.
+//! Watches for changes that other programs make to the documents and notifies subscribers. An event is only a hint: the
+//! document is read, compared and recorded in its history on the next access.
 
 use std::{
     collections::BTreeSet,
@@ -16,17 +16,17 @@ use tokio::sync::broadcast;
 
 use super::resources;
 
-/// Looks out until it is dropped.
+/// Watches a folder until it is dropped.
 pub(super) struct FolderWatcher {
     _watching: Arc<Mutex<notify::RecommendedWatcher>>,
 }
 
-/// Programs write in several steps; one notice for all of this time is enough.
+/// Time over which events are collected: programs write in several steps, and one notice for all of them is enough.
 const QUIET: Duration = Duration::from_millis(50);
 const PRIVATE_FOLDER: &str = ".sectile";
 
 impl FolderWatcher {
-    /// Starts to look out. `None` where the system does not tell; subscribers then hear of our own changes only.
+    /// Starts to watch. `None` if the system does not report changes; subscribers are then notified only of our own.
     pub(super) fn start(
         editor: &Editor,
         notices: broadcast::Sender<ResourceNotice>,
@@ -35,7 +35,7 @@ impl FolderWatcher {
         let only = editor.only().map(|path| path.as_str().to_owned());
         let (sender, events) = mpsc::channel::<Event>();
         let started = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // Every look at a file is an event too, also of those who only read. The other end goes with the process.
+            // Merely reading a file is an event too. The receiver lives as long as the process.
             if let Ok(event) = event
                 && !event.kind.is_access()
                 && sender.send(event).is_err()
@@ -50,7 +50,7 @@ impl FolderWatcher {
             return None;
         }
         if only.is_none() {
-            // What happens in the private folder with every edit of every process is nobody's concern.
+            // The private folder changes with every edit of every process, which concerns no subscriber.
             for folder in root.visible_folders().unwrap_or_default() {
                 watch_folder(&watching, &root, &folder);
             }
@@ -75,7 +75,7 @@ fn watch(
     watching.watch(path, mode)
 }
 
-/// Begins to look out in a folder directly below the root.
+/// Starts to watch a folder directly below the root.
 fn watch_folder(watching: &Mutex<notify::RecommendedWatcher>, root: &Root, name: &str) {
     let path = root.location().join(name);
     if let Err(error) = watch(watching, &path, RecursiveMode::Recursive) {
@@ -83,7 +83,7 @@ fn watch_folder(watching: &Mutex<notify::RecommendedWatcher>, root: &Root, name:
     }
 }
 
-/// Whether the event is about something that comes to a place or goes from it.
+/// Returns whether the event is about something that was created, removed or renamed.
 fn comes_or_goes(event: &Event) -> bool {
     matches!(
         event.kind,
@@ -105,7 +105,7 @@ fn tell(
     while let Ok(first) = events.recv() {
         let mut changed = BTreeSet::new();
         let mut listing = false;
-        // A program that never stops writing must not keep notices back, nor wake us with every byte.
+        // A program that never stops writing must neither delay notices nor wake us with every byte.
         std::thread::sleep(QUIET);
         for event in std::iter::once(first).chain(events.try_iter()) {
             let is_listed = |path: &PathBuf| {
@@ -135,7 +135,7 @@ fn tell(
             all.push(ResourceNotice::ListChanged);
         }
         for notice in all {
-            // Without listeners there is nobody to tell.
+            // There are no listeners.
             if notices.send(notice).is_err() {
                 break;
             }
@@ -143,13 +143,13 @@ fn tell(
     }
 }
 
-/// The name of a folder that has come to be directly below the root.
+/// The name of a new folder directly below the root.
 fn new_folder<'a>(path: &'a Path, root: &Root) -> Option<&'a str> {
     let name = path.strip_prefix(root.location()).ok()?.to_str()?;
     root.is_visible_folder(name).then_some(name)
 }
 
-/// The parts of a path below the root that is not private.
+/// The components of a path below the root; `None` if it is private.
 fn parts<'a>(path: &'a Path, root: &Path) -> Option<Vec<&'a str>> {
     let below = path.strip_prefix(root).ok()?;
     let parts: Vec<&str> = below
@@ -162,12 +162,12 @@ fn parts<'a>(path: &'a Path, root: &Path) -> Option<Vec<&'a str>> {
     (!is_private).then_some(parts)
 }
 
-/// Whether this may be a folder, by its name: documents come and go with it, and it may be gone itself.
+/// Returns whether this may be a folder, judging by its name since it may no longer exist. Documents come and go with it.
 fn may_be_folder(path: &Path, root: &Path) -> bool {
     path.extension().is_none() && parts(path, root).is_some()
 }
 
-/// The document that an event is about.
+/// The document at `path`, if it is one.
 fn document(path: &Path, root: &Path) -> Option<String> {
     let parts = parts(path, root)?;
     let is_markdown = path.extension().is_some_and(|extension| {

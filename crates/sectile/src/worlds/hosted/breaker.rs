@@ -1,9 +1,9 @@
-//! Leaves a store alone that does not answer: for one tenant whose requests fail, and for all when it is gone.
+//! A circuit breaker for a store that does not answer: for one tenant whose requests fail, or for all if it is gone.
 //!
 //! The notes of one tenant may be slow where those of others are not, so a request without an answer counts against its tenant:
-//! after several in a row the store is not asked for that tenant, and then tried with one request. It counts against the store
-//! only once per tenant, and only until anybody gets an answer. A connection that cannot be made has nothing to do with who
-//! asks, and counts against the store alone.
+//! after several in a row the store is not asked for that tenant, and then probed with one request. It counts against the
+//! store only once per tenant, and only until any tenant gets an answer. A connection that cannot be made has nothing to do
+//! with the tenant, and counts against the store alone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,14 +13,14 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use sectile_mcp::access::Identity;
 
-/// The store is left alone for all only when the requests of at least this many tenants had no answer.
+/// The breaker opens for all only if at least this many tenants had no answer, so that one or two cannot lock out others.
 const LEAST_TENANTS: usize = 3;
-/// Tenants with something against them that are remembered; beyond that, the one whose last failure is the oldest is not.
+/// Most tenants with failures that are remembered, to bound memory; the one with the oldest last failure makes room.
 const MAX_TENANTS: usize = 10_000;
-/// How long a failure counts against a tenant who does not ask again.
+/// Time after which the failures of a tenant who does not ask again are forgotten: the longest pause that can be set.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// Whose requests are counted together: a caller in a vault.
+/// A caller in a vault, whose requests are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Tenant {
     caller: String,
@@ -40,36 +40,36 @@ impl Tenant {
 pub(super) struct Breaker {
     /// Failures in a row that open it.
     failures: u32,
-    /// How long it then stays open.
+    /// Time for which it then stays open.
     pause: Duration,
     known: Mutex<BreakerState>,
 }
 
-/// What is known of the store and of those who ask it.
+/// The state of the store and of its tenants.
 #[derive(Default)]
 struct BreakerState {
-    /// Those with something against them, and since when.
+    /// Tenants with failures, and the time of the last change.
     tenants: HashMap<Tenant, (TenantState, Instant)>,
-    /// Nobody may ask until then.
+    /// Time until which nobody may ask, if the breaker is open for all.
     left_alone_until: Option<Instant>,
-    /// Connections in a row that could not be made.
+    /// Consecutive connections that could not be made.
     unreachable: u32,
-    /// Tenants whose requests had no answer since somebody had one.
+    /// Tenants without an answer since any tenant last got one.
     unanswered: HashSet<Tenant>,
 }
 
-/// What is known of a tenant.
+/// The state of the breaker for one tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TenantState {
-    /// Requests go out; this many in a row have failed.
+    /// Requests are sent; this many in a row have failed.
     Closed(u32),
-    /// No request goes out until then.
+    /// No request is sent until then.
     Open(Instant),
-    /// One request is under way to find out.
+    /// One request is in flight to probe the store.
     Probing,
 }
 
-/// Leave to ask once. Dropped without a verdict, as when the caller gives up, it says nothing about the store.
+/// Permission for one request. Dropped without a verdict, as when the caller gives up, it says nothing about the store.
 pub(super) struct BreakerPass<'a> {
     breaker: &'a Breaker,
     tenant: Tenant,
@@ -86,13 +86,13 @@ impl Breaker {
         }
     }
 
-    /// Leave to ask for `tenant`, or `None` while the store is left alone.
+    /// Permits one request for `tenant`, or returns `None` while the breaker is open.
     pub(super) fn admit(&self, tenant: Tenant, now: Instant) -> Option<BreakerPass<'_>> {
         let mut known = self.lock();
         match known.left_alone_until {
             Some(until) if now < until => return None,
             Some(_) => {
-                // It is tried by everybody: a caller who was alone to try could be the one whose notes are slow.
+                // Everybody may probe: a single prober could be the one tenant whose notes are slow.
                 known.left_alone_until = None;
                 known.unreachable = self.failures - 1;
             }
@@ -152,7 +152,7 @@ impl BreakerState {
         }
     }
 
-    /// Leaves the store alone for all.
+    /// Opens the breaker for all tenants.
     fn leave_alone(&mut self, until: Instant) {
         self.left_alone_until = Some(until);
         self.unanswered.clear();
@@ -160,7 +160,7 @@ impl BreakerState {
 }
 
 impl BreakerPass<'_> {
-    /// The store answered.
+    /// Records that the store answered.
     pub(super) fn answered(mut self, now: Instant) {
         self.has_ended = true;
         let mut known = self.breaker.lock();
@@ -175,7 +175,7 @@ impl BreakerPass<'_> {
         }
     }
 
-    /// The store was reached, and did not answer.
+    /// Records that the store was reached but did not answer.
     pub(super) fn unanswered(mut self, now: Instant) {
         self.has_ended = true;
         let Breaker {
@@ -198,7 +198,7 @@ impl BreakerPass<'_> {
         }
     }
 
-    /// No connection to the store could be made.
+    /// Records that no connection to the store could be made.
     pub(super) fn unreachable(mut self, now: Instant) {
         let mut known = self.breaker.lock();
         if known.left_alone_until.is_none() {
@@ -210,7 +210,7 @@ impl BreakerPass<'_> {
         self.give_back(&mut known, now);
     }
 
-    /// A probe without a verdict leaves its place to the next one.
+    /// Lets the next request be the probe if this one ended without a verdict.
     fn give_back(&mut self, known: &mut BreakerState, now: Instant) {
         if self.is_probe && !self.has_ended && known.state(&self.tenant) == TenantState::Probing {
             known.set(
@@ -249,9 +249,9 @@ mod tests {
         }
     }
 
-    /// Plays a story of words: `ask` is let through and `no` is not; the oldest request that is under way ends with
-    /// `answer`, `fail`, `lost` (no connection) or, without a verdict, `drop`; a number is this many milliseconds. Who asks
-    /// stands before a colon, if it matters.
+    /// Plays a story of words: `ask` is let through and `no` is not; the oldest request in flight ends with `answer`,
+    /// `fail`, `lost` (no connection) or, without a verdict, `drop`; a number waits that many milliseconds. The tenant
+    /// comes before a colon, if it matters.
     fn play(story: &str) {
         let breaker = Breaker::new(FAILURES, Duration::from_millis(PAUSE));
         let mut now = Instant::now();
@@ -284,7 +284,7 @@ mod tests {
             "100 ask answer ask fail ask fail ask",
             // A probe that fails opens it for another pause.
             "100 ask fail no 99 no 1 ask",
-            // A probe that nobody waited for leaves its place, and the next failure opens it again.
+            // A probe that nobody waited for makes way for another, and the next failure opens it again.
             "100 ask drop ask fail no",
             // So does one that could not be sent.
             "100 ask lost ask fail no",
@@ -294,11 +294,11 @@ mod tests {
         for story in [
             // Fewer failures than that do not open it.
             "ask fail ask fail ask",
-            // Nor do more of them with a success between.
+            // Nor do more of them with a success in between.
             "ask fail ask fail ask answer ask fail ask fail ask",
             // Nor do requests that nobody waited for.
             "ask drop ask drop ask drop ask drop ask",
-            // Requests from before neither open it for longer nor close it.
+            // Earlier requests neither extend the pause nor close it.
             "ask ask ask ask ask fail fail fail 50 fail no answer no 50 ask",
             // Nor do they decide in place of the probe.
             "ask ask ask ask ask fail fail fail 100 ask fail no answer no answer ask",
@@ -311,13 +311,13 @@ mod tests {
     fn the_failures_of_one_tenant_are_nothing_to_the_others() {
         for story in [
             "eve:ask fail eve:ask fail eve:ask fail eve:no ada:ask answer ada:ask eve:no",
-            // Not even when nobody else asks for long, and she goes on and on.
+            // Not even if nobody else asks for a long time, and she keeps asking.
             "eve:ask fail eve:ask fail eve:ask fail 100 eve:ask fail 100 eve:ask fail 100 eve:ask fail ada:ask",
-            // A probe of hers holds up nobody.
+            // Her probe delays nobody else.
             "eve:ask fail eve:ask fail eve:ask fail 100 eve:ask eve:no ada:ask",
-            // Nor do two that go together.
+            // Nor do two tenants together.
             "eve:ask fail eve:ask fail eve:ask fail mallory:ask fail mallory:ask fail mallory:ask fail ada:ask",
-            // Answers to somebody clear the store.
+            // An answer to any tenant clears the store.
             "eve:ask fail mallory:ask fail ada:ask answer trudy:ask fail ada:ask",
         ] {
             play(story);
@@ -333,7 +333,7 @@ mod tests {
             "a:ask fail b:ask fail c:ask fail 100 a:ask fail b:ask fail d:ask",
             // A tenant counts once.
             "a:ask fail a:ask fail b:ask fail b:ask fail c:ask",
-            // Requests from before neither open it for longer nor close it.
+            // Earlier requests neither extend the pause nor close it.
             "a:ask b:ask c:ask d:ask e:ask fail fail fail 50 fail d:no answer d:no 50 d:ask",
         ] {
             play(story);
@@ -344,12 +344,12 @@ mod tests {
     fn a_store_that_cannot_be_reached_is_left_alone_for_all() {
         for story in [
             "a:ask lost a:ask lost a:ask lost a:no b:no 99 b:no 1 b:ask a:ask",
-            // After the pause the first that fails is enough.
+            // After the pause the first failure is enough.
             "a:ask lost b:ask lost a:ask lost 100 b:ask lost a:no 100 a:ask answer a:ask lost a:ask lost b:ask",
             // A connection that was made shows that it is there.
             "a:ask lost a:ask lost eve:ask fail a:ask lost a:ask lost a:ask",
             "a:ask lost a:ask lost b:ask answer a:ask lost a:ask lost a:ask",
-            // It is nothing against those who asked.
+            // It does not count against the tenants.
             "a:ask lost a:ask lost a:ask lost 100 a:ask answer a:ask fail a:ask fail a:ask",
         ] {
             play(story);
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn so_many_tenants_are_remembered_and_no_more() {
-        // A threshold so high that the store is never left alone for all.
+        // A threshold so high that the breaker never opens for all.
         let failures = u32::try_from(MAX_TENANTS).unwrap() * 2;
         let breaker = Breaker::new(failures, Duration::from_secs(3600));
         let start = Instant::now();
@@ -388,7 +388,7 @@ mod tests {
         let state = |who: usize| breaker.lock().state(&tenant(&who.to_string()));
         assert_eq!(state(9), TenantState::Closed(0));
         assert_eq!(state(10), TenantState::Closed(1));
-        // After a while all of them are.
+        // After a while all of them are forgotten.
         fail(usize::MAX, start + FORGOTTEN_AFTER * 2);
         assert_eq!(remembered(), 1);
         let pass = breaker.admit(tenant(&usize::MAX.to_string()), start);

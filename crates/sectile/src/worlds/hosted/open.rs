@@ -7,7 +7,7 @@ use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "hosted",
-    about: "The same for many users, of notes that an upstream store keeps. Over HTTP only",
+    about: "The same for many users, for notes in an upstream store. Over HTTP only",
     path: PathArgument::Refused,
     is_http_only: true,
     error_setting: None,
@@ -15,8 +15,8 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     open,
 };
 
-/// Opens the world, if a store is configured. It must know on whose behalf it makes requests, so it is served only to callers
-/// with tokens, which only HTTP has.
+/// Opens the world, if a store is configured. It must know on whose behalf it makes requests, so it is served only to
+/// callers with tokens, which only HTTP has.
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     const HOW: &str = "sectile serve hosted --http 127.0.0.1:7420 --config FILE";
     if context.is_asked_for && context.on_stdio {

@@ -1,27 +1,27 @@
-//! What the store answers for a note: JSON, of which two fields count, and those only in the right shape.
+//! The store's answer for a note: JSON of which two fields count, and only if they have the right shape.
 
 use std::fmt;
 
 use sectile_markdown::{Mapping, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-/// An answer may hold this many values, as front matter may. The parser itself bounds how deep they nest.
+/// Most values in an answer, the same as in front matter. The parser itself bounds how deep they nest.
 const MAX_VALUES: usize = 100_000;
 
-/// A note as the store has it.
+/// A note as the store returns it.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredNote {
     fields: Mapping,
-    /// The front matter, where the store says anything of it.
+    /// The front matter, if the store returns the field.
     pub(super) front_matter: Option<Mapping>,
 }
 
-/// The answer is not JSON, or holds too much. Says nothing of what it held.
+/// The error for an answer that is not JSON, or holds too much. It reveals nothing of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MalformedReply;
 
 impl StoredNote {
-    /// Reads an answer. One that is JSON but no note is an empty note.
+    /// Reads an answer. JSON that is not a note becomes an empty note.
     pub(super) fn from_json(json: &[u8]) -> Result<Self, MalformedReply> {
         let fields = match parse(json)? {
             Value::Map(fields) => fields,
@@ -31,7 +31,7 @@ impl StoredNote {
             None | Some(Value::Null) => None,
             Some(Value::Map(mapping)) => Some(mapping.clone()),
             Some(Value::String(text)) => Some(from_text(text)?),
-            // A store that keeps front matter has none for this note.
+            // The store keeps front matter, but has none for this note.
             Some(_) => Some(Mapping::default()),
         };
         Ok(Self {
@@ -49,8 +49,8 @@ impl StoredNote {
     }
 }
 
-/// Front matter as text: JSON, perhaps as a JSON string once more, perhaps with its quotes escaped. Anything else is none,
-/// except a JSON string that is broken, at which the contract's original fails.
+/// Reads front matter from a string: JSON, possibly encoded as a JSON string again, possibly with its quotes escaped.
+/// Anything else counts as none, except a broken JSON string, on which the contract's original fails.
 fn from_text(text: &str) -> Result<Mapping, MalformedReply> {
     let decoded;
     let mut text = text;
@@ -71,7 +71,7 @@ fn from_text(text: &str) -> Result<Mapping, MalformedReply> {
     }
 }
 
-/// Reads JSON. What no text of ours can hold, but programs that count in UTF-16 write, is read as U+FFFD.
+/// Reads JSON. Lone surrogates, which programs that use UTF-16 can write but a Rust string cannot hold, become U+FFFD.
 fn parse(json: &[u8]) -> Result<Value, MalformedReply> {
     parse_strictly(json).or_else(|error| match repaired(json) {
         Some(json) => parse_strictly(&json),
@@ -88,8 +88,7 @@ fn parse_strictly(json: &[u8]) -> Result<Value, MalformedReply> {
     Ok(value)
 }
 
-/// The same without a byte order mark, bytes that are not UTF-8, and escaped halves of characters; `None` when there is
-/// nothing of the kind.
+/// Returns the JSON without a byte order mark, invalid UTF-8 and escaped lone surrogates; `None` if it has none of them.
 fn repaired(json: &[u8]) -> Option<Vec<u8>> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let text = String::from_utf8_lossy(json.strip_prefix(MARK).unwrap_or(json));
@@ -104,21 +103,21 @@ fn repaired(json: &[u8]) -> Option<Vec<u8>> {
                 bytes[at..at + 6].copy_from_slice(b"\\ufffd");
                 at += 6;
             }
-            // Another escape: what is escaped is not the beginning of one.
+            // Another escape: the escaped character does not start one.
             _ => at += 2,
         }
     }
     (bytes != json).then_some(bytes)
 }
 
-/// The UTF-16 code unit that is written as an escape at the start of `bytes`.
+/// The UTF-16 code unit that an escape at the start of `bytes` stands for.
 fn escaped_unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     let digits = std::str::from_utf8(digits).ok()?;
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// Builds a value of at most so many parts. Where a key stands twice, the last one counts.
+/// Builds a value of at most the given number of parts. If a key occurs twice, the last one counts.
 struct BoundedSeed<'b>(&'b mut usize);
 
 impl<'de> DeserializeSeed<'de> for BoundedSeed<'_> {
@@ -179,7 +178,7 @@ impl<'de> Visitor<'de> for BoundedSeed<'_> {
         while let Some(key) = fields.next_key()? {
             pairs.push((key, fields.next_value_seed(BoundedSeed(&mut *self.0))?));
         }
-        // A mapping answers with the first of two equal keys, and the last one shall count.
+        // A mapping returns the first of two equal keys, but the last one must count.
         Ok(Value::Map(pairs.into_iter().rev().collect()))
     }
 }
@@ -285,7 +284,7 @@ mod tests {
         }
     }
 
-    /// Escapes as they may stand in a JSON text, and what they are read as.
+    /// Escapes that may occur in JSON, and the characters they are read as.
     #[test]
     fn what_only_utf_16_can_hold_is_replaced() {
         for (written, read_as) in [
@@ -320,7 +319,7 @@ mod tests {
         #[test]
         fn any_text_of_escapes_is_read(text in r#"(\\u(d8|D9|dC|df|00)[0-9a-f]{2}|\\\\|\\"|[a-z"\\]){0,12}"#) {
             let json = format!(r#"{{"body":"{text}"}}"#);
-            // Whatever the strict parser takes is taken as it is.
+            // Anything that the strict parser accepts is left as it is.
             let strict = serde_json::from_str::<serde_json::Value>(&json).ok();
             let found = read(&json).ok().map(|note| note.body().to_owned());
             if let Some(strict) = strict {

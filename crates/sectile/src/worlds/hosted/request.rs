@@ -1,11 +1,11 @@
-//! The one request that a call makes: where it goes, and in whose name.
+//! The one request that a call makes: its target, and the caller it is made for.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sectile_mcp::access::{Identity, Secret};
 use sectile_vault::NotePath;
 
-/// What has to be escaped in a path. It becomes one segment, slashes included.
+/// Characters to escape in a path, which becomes one segment, slashes included.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -24,13 +24,14 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A request for one note.
 pub(super) struct NoteRequest {
-    /// Its path below that of the store.
+    /// Path below that of the store.
     pub(super) target: String,
     pub(super) headers: HeaderMap,
 }
 
 impl NoteRequest {
-    /// Asks for the note at `path` as the caller; `None` when the caller has no token, or cannot be named in a header.
+    /// Builds the request for the note at `path` on behalf of the caller; `None` if the caller has no token, or cannot be
+    /// named in a header.
     pub(super) fn new(
         path: &NotePath,
         caller: &Identity,
@@ -65,7 +66,7 @@ fn hidden(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// A text that a receiver reads as it is. White space around it would be taken off, and make one user of two.
+/// Returns `text` if a receiver reads it unchanged. White space around it would be trimmed, turning two users into one.
 fn exact(text: &str) -> Option<&str> {
     let is_exact = !text.is_empty() && text.trim_matches([' ', '\t']) == text;
     is_exact.then_some(text)

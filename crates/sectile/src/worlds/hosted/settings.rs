@@ -13,30 +13,30 @@ use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct HostedSection {
-    /// Where the note store is, such as `https://store.example`. Empty: the world is not served from this file.
+    /// URL of the note store, such as `https://store.example`. Empty: the world is not served from this file.
     pub(crate) store_url: String,
-    /// File with the secret that this gateway shows the store as X-Gateway-Auth, relative to the settings file. Empty: none.
+    /// File with the secret that this gateway sends to the store as X-Gateway-Auth, relative to the settings file. Empty: none.
     pub(crate) gateway_secret_file: String,
-    /// Environment variable with the same secret, where there is no file.
+    /// Environment variable with the same secret, if there is no file.
     pub(crate) gateway_secret_env: String,
-    /// File with certificates (PEM) to trust besides the well-known ones, relative to the settings file. Empty: none.
+    /// File with certificates (PEM) to trust in addition to the well-known ones, relative to the settings file. Empty: none.
     pub(crate) ca_file: String,
-    /// Proxy to reach the store through, such as `http://proxy.example:3128`. Empty: none; the environment is not asked.
+    /// Proxy to reach the store through, such as `http://proxy.example:3128`. Empty: none; the environment is not consulted.
     pub(crate) proxy: String,
-    /// How long a connection to the store may take to open, in milliseconds.
+    /// Longest time to open a connection to the store, in milliseconds.
     #[schemars(range(min = 1, max = 60_000))]
     pub(crate) connect_timeout_ms: u64,
-    /// How long an answer of the store may take to its last byte, in milliseconds.
+    /// Longest time until the last byte of the store's answer, in milliseconds.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) timeout_ms: u64,
-    /// Longest answer of the store, in bytes.
+    /// Longest answer from the store, in bytes.
     #[schemars(range(min = 1024, max = 67_108_864))]
     pub(crate) max_response_bytes: usize,
-    /// Requests of one user in a vault without an answer, in a row, after which the store is not asked for that user for a
-    /// while. Connections in a row that cannot be made, or users without an answer, after which nobody asks it.
+    /// Consecutive requests of one user in a vault without an answer after which the store is not asked for that user for a
+    /// while. Also the consecutive failed connections, or users without an answer, after which it is not asked for anyone.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) breaker_failures: u32,
-    /// How long the store is then left alone, in milliseconds.
+    /// How long the store is then not asked, in milliseconds.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) breaker_pause_ms: u64,
 }
@@ -58,7 +58,7 @@ impl Default for HostedSection {
     }
 }
 
-/// What the hosted world works with.
+/// The checked settings of the hosted world.
 pub(crate) struct HostedSettings {
     pub(crate) store: BaseUrl,
     pub(crate) client: Client,
@@ -68,7 +68,7 @@ pub(crate) struct HostedSettings {
 }
 
 impl SettingsSection for HostedSection {
-    /// Nothing when there is no store.
+    /// `None` if no store is configured.
     type Checked = Option<HostedSettings>;
 
     fn check(&self, reader: SettingsReader<'_>) -> Result<Option<HostedSettings>, ConfigErrors> {
@@ -96,7 +96,10 @@ impl SettingsSection for HostedSection {
         });
         let client = client.map_err(|problem| {
             if problem.contains("proxy") {
-                reader.refuse("hosted.proxy", format!("one that can be used ({problem})"))
+                reader.refuse(
+                    "hosted.proxy",
+                    format!("a proxy that can be used ({problem})"),
+                )
             } else {
                 let expected = format!("a file of certificates ({problem})");
                 reader.refuse("hosted.ca_file", expected)

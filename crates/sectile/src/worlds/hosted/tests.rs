@@ -1,4 +1,4 @@
-//! The world without its transport: what becomes of arguments and of the store's answers.
+//! The world without its transport: how it handles arguments and the store's answers.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn facets(path: &str, json: &[u8]) -> Value {
     serde_json::from_str(&answer.unwrap().text).unwrap()
 }
 
-/// The body of a row that describes a long one instead of holding it.
+/// The body of a row, expanded if the row only describes a long one.
 fn upstream_body(row: &Value) -> String {
     let body = row["input"]["upstream"]["body"].as_str().unwrap();
     if body.starts_with("<JSON object") {
@@ -74,7 +74,7 @@ fn call_vectors() {
     assert_eq!(successes, 7);
 }
 
-/// The original's facets builder has path rules of its own; all four tools here have those of this world.
+/// Paths that the original's facets builder treats by rules of its own; all four tools here share this world's rules.
 const OTHER_PATHS: [&str; 2] = ["./a.md", " a.md "];
 
 #[test]
@@ -186,7 +186,7 @@ fn every_failure_is_in_the_table() {
     }
 }
 
-/// With a tool denied, nothing may tell of it.
+/// Nothing may reveal a tool that is denied.
 #[test]
 fn the_instructions_name_no_tool() {
     let spec = spec();
@@ -200,7 +200,7 @@ fn the_instructions_name_no_tool() {
     assert!(spec.instructions.len() < 2048);
 }
 
-/// Nobody listens at port 9, and nobody is asked: a connection would fail otherwise.
+/// Nothing listens on port 9, so an attempt to connect would fail differently.
 #[tokio::test]
 async fn nobody_is_asked_without_an_identity() {
     let client = Client::new(ClientSettings {

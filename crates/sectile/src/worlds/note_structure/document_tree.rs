@@ -10,7 +10,7 @@ use super::{
     outline::{Heading, Outline},
 };
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_document_tree",
@@ -38,11 +38,11 @@ pub(crate) struct DocumentTree {
     schema: &'static str,
     /// Vault-relative path of the note.
     path: String,
-    /// Title from the front matter, else made of the file name.
+    /// Title from the front matter, else made from the file name.
     title: Option<String>,
     /// The document itself.
     pub(crate) root: TreeRoot,
-    /// Whether headings were left out or a text was cut.
+    /// Whether headings were left out or text was cut.
     pub(crate) truncated: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct TreeRoot {
 /// One heading with the headings below it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TreeNode {
-    /// Id of the heading: level, slug and place in the note.
+    /// Id of the heading: level, slug and position in the note.
     id: String,
     /// Heading level, 1 to 6.
     #[schemars(range(min = 1, max = 6))]

@@ -1,4 +1,4 @@
-//! `metadata_facets/v0`: the few front matter keys that may be known, as slugs and dates, and what the path tells.
+//! `metadata_facets/v0`: the few front matter keys that may be shown, as slugs and dates, and facts from the path.
 
 use schemars::JsonSchema;
 use sectile_markdown::{Note, Value, scalar_text, slug, trim};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{NoteSource, NoteTooLong};
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_metadata_facets",
@@ -26,9 +26,9 @@ fn view(note: &Note<'_>) -> Result<(MetadataFacets, AnswerFacts), NoteTooLong> {
     Ok((facets, facts))
 }
 
-/// Items looked at in `tags` and `entity`.
+/// Most items read from `tags` and `entity`.
 const MAX_VALUES: usize = 100;
-/// UTF-16 code units kept of a value.
+/// Longest value, in UTF-16 code units; the rest is cut.
 const MAX_VALUE_UTF16_UNITS: usize = 256;
 
 /// Facets of one note, without any of its text.
@@ -39,9 +39,9 @@ pub(crate) struct MetadataFacets {
     schema: &'static str,
     /// Vault-relative path of the note.
     path: String,
-    /// What the front matter says.
+    /// Facets from the front matter.
     facets: Facets,
-    /// What the path says.
+    /// Facets from the path.
     inferred: InferredFacets,
     /// Whether values were left out or cut.
     pub(crate) truncated: bool,
@@ -66,7 +66,7 @@ struct Facets {
     episode_id: Option<String>,
 }
 
-/// What the path of the note tells.
+/// Facets inferred from the path of the note.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Inferred")]
 struct InferredFacets {
@@ -109,7 +109,7 @@ impl MetadataFacets {
     }
 }
 
-/// Reads facets and remembers whether any had to be cut.
+/// Reads facets and records whether any had to be cut.
 struct FacetReader<'a> {
     note: &'a Note<'a>,
     truncated: bool,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{NoteSource, NoteTooLong, outline::Outline};
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_note_outline",
@@ -35,11 +35,11 @@ pub(crate) struct NoteOutline {
     schema: &'static str,
     /// Vault-relative path of the note.
     path: String,
-    /// Title from the front matter, else made of the file name.
+    /// Title from the front matter, else made from the file name.
     title: Option<String>,
     /// Headings in document order, at most 500.
     pub(crate) headings: Vec<HeadingEntry>,
-    /// Whether headings were left out or a text was cut.
+    /// Whether headings were left out or text was cut.
     pub(crate) truncated: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct HeadingEntry {
     pub(crate) level: u8,
     /// Text of the heading.
     pub(crate) text: String,
-    /// Id of the heading: level, slug and place in the note.
+    /// Id of the heading: level, slug and position in the note.
     pub(crate) id: String,
 }
 

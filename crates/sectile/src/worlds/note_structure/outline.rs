@@ -1,4 +1,4 @@
-//! What the heading views share: the title, and the headings that are shown, with their ids.
+//! The part that the heading views share: the title, and the headings that are shown, with their ids.
 
 use sectile_markdown::{Document, Note, cut_text, heading_id};
 
@@ -9,7 +9,7 @@ pub(super) struct Outline {
     pub(super) title: Option<String>,
     /// The first headings, in document order.
     pub(super) headings: Vec<Heading>,
-    /// Whether headings were left out, or a text was cut.
+    /// Whether headings were left out, or their text was cut.
     pub(super) truncated: bool,
 }
 

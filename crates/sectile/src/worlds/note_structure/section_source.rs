@@ -1,4 +1,4 @@
-//! `section_source/v0`: every section with its ids, place and whether it has a body.
+//! `section_source/v0`: every section with its ids, its position, and whether it has a body.
 
 use schemars::JsonSchema;
 use sectile_markdown::{Note, section_id};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{NoteSource, NoteTooLong, outline::Outline};
 
-/// The tool that answers with it.
+/// The tool that returns this view.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {
     let tool = Tool::read(
         "get_section_source",
@@ -35,11 +35,11 @@ pub(crate) struct SectionSource {
     schema: &'static str,
     /// Vault-relative path of the note.
     path: String,
-    /// Title from the front matter, else made of the file name.
+    /// Title from the front matter, else made from the file name.
     title: Option<String>,
     /// Sections in document order, at most 500.
     pub(crate) sections: Vec<SectionEntry>,
-    /// Whether sections were left out or a text was cut.
+    /// Whether sections were left out or text was cut.
     pub(crate) truncated: bool,
 }
 
@@ -48,18 +48,18 @@ pub(crate) struct SectionSource {
 pub(crate) struct SectionEntry {
     /// Id of the section: slug of the path, then the heading id.
     section_id: String,
-    /// Id of the heading: level, slug and place in the note.
+    /// Id of the heading: level, slug and position in the note.
     heading_id: String,
     /// Heading level, 1 to 6.
     #[schemars(range(min = 1, max = 6))]
     level: u8,
-    /// Heading texts from the outermost to this one.
+    /// Headings from the outermost to this one.
     heading_path: Vec<String>,
     /// Text of the heading.
     heading_text: String,
     /// Ids of the sections directly below, in order.
     child_section_ids: Vec<String>,
-    /// Whether there is text under this heading or below.
+    /// Whether there is text under this heading or its subheadings.
     body_available: bool,
     /// Always false: this tool returns no body.
     body_returned: bool,

@@ -89,8 +89,8 @@ fn slug_vectors() {
     }
 }
 
-/// Design 4.1 decides that a path which starts with two dots is refused by all four tools; the original's facets
-/// builder, which is never reached with such a path there either, accepts it.
+/// Paths that all four tools refuse here because they start with two dots. The original's facets builder, which is never
+/// reached with such a path there either, accepts them.
 const REFUSED_PATHS: [&str; 1] = ["..foo.md"];
 
 #[test]

@@ -27,10 +27,10 @@ impl Default for VaultSection {
     }
 }
 
-/// What the vault world works with.
+/// The checked settings of the vault world.
 #[derive(Debug)]
 pub(crate) struct VaultSettings {
-    /// Folder of the notes, when it is configured.
+    /// Folder of the notes, if configured.
     pub(crate) root: Option<PathBuf>,
     pub(crate) max_note_bytes: u64,
 }

@@ -423,7 +423,7 @@ fn changes_are_undone_redone_and_remembered() {
     let said = desk.refused(&["undo", "plan.md", "--entry", "1"], "", 1);
     assert_eq!(
         said,
-        "error: Entry 1 is already undone.\nhint: Run `sectile edit redo PATH` to make the change again.\n"
+        "error: Entry 1 is already undone.\nhint: Run `sectile edit redo PATH` to reapply the change.\n"
     );
 
     let history = desk.done(&["history", "plan.md", "--diff"]);

@@ -150,7 +150,7 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
             {
                 "path": "missing.md",
                 "reason": "missing",
-                "message": "`missing.md` does not exist; correct the path, or take it out of the settings.",
+                "message": "`missing.md` does not exist; correct the path, or remove it from the settings.",
             },
         ])
     );

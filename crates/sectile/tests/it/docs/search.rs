@@ -151,7 +151,7 @@ fn max_sections_bounds_the_overview_as_well_and_the_schema_says_so() {
         assert_eq!(
             schema["description"],
             format!(
-                "The most sections to answer. When it is left out: {}, and in an overview {}.",
+                "The most sections to return. Default: {}, and in an overview {}.",
                 most.min(3),
                 most.min(4)
             )

@@ -21,7 +21,7 @@ fn a_docs_folder_that_does_not_exist_is_an_error_at_start_and_in_docs_check() {
             "[docs]\nroot = 'checkout'\n[[docs.documents]]\npath = 'a.md'\n",
         ),
     ]);
-    let hint = "hint: correct the path, or remove it: docs.extra_paths and docs.root in the settings, or the command line\n";
+    let hint = "hint: correct or remove the path: docs.extra_paths or docs.root in the settings, or the command line\n";
     for (arguments, named) in [
         (&["nowhere"][..], "`nowhere` does"),
         (&["a.md", "nowhere/b.md"], "`nowhere/b.md` does"),
@@ -67,22 +67,22 @@ fn ignored_and_hidden_files_are_reported_by_docs_check() {
             {
                 "path": "guides/.hidden/",
                 "reason": "hidden",
-                "message": "`guides/.hidden/` is hidden; rename it without the dot, or list it by itself.",
+                "message": "`guides/.hidden/` is hidden; rename it without the dot, or list it explicitly.",
             },
             {
                 "path": "guides/.secret.md",
                 "reason": "hidden",
-                "message": "`guides/.secret.md` is hidden; rename it without the dot, or list it by itself.",
+                "message": "`guides/.secret.md` is hidden; rename it without the dot, or list it explicitly.",
             },
             {
                 "path": "guides/drafts/",
                 "reason": "ignored",
-                "message": "`guides/drafts/` is left out by a `.gitignore` or `.ignore` file; list it by itself to load it.",
+                "message": "`guides/drafts/` is excluded by a `.gitignore` or `.ignore` file; list it explicitly to load it.",
             },
             {
                 "path": "guides/x.tmp.md",
                 "reason": "ignored",
-                "message": "`guides/x.tmp.md` is left out by a `.gitignore` or `.ignore` file; list it by itself to load it.",
+                "message": "`guides/x.tmp.md` is excluded by a `.gitignore` or `.ignore` file; list it explicitly to load it.",
             },
         ])
     );

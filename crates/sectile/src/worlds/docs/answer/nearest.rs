@@ -1,4 +1,4 @@
-//! The last resort: sections that are near in meaning, for a query none of whose words are in the documents.
+//! The last resort: sections near in meaning, for a query without a single word that is in the documents.
 
 use sectile_mcp::{Failure, FailureKind};
 use sectile_retrieval::{Embedder as _, Meanings, ModelError, NearPassage, Remarks};
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::worlds::docs::{DocsWorld, visible_corpus::VisibleCorpus};
 
-/// The answer with the sections that are nearest in meaning, or `None` when words decide: the settings do not want it, a
-/// section has one of the words, in whatever form or spelling, the query has no words, or nothing is near enough.
+/// Returns the sections nearest in meaning, or `None` if words decide: the settings turn this off, a section has one of
+/// the words in any form or spelling, the query has no words, or nothing is near enough.
 pub(super) fn answer(
     docs: &DocsWorld,
     shelf: &VisibleCorpus,

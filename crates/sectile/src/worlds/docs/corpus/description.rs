@@ -7,11 +7,11 @@ use sectile_markdown::{Digest, Mapping, Source, Value, is_slug, slug};
 use super::{DocRole, DocsDocument, is_md};
 
 pub(crate) const MAX_SLUG: usize = 64;
-/// Characters kept of a title.
+/// Longest title, in characters.
 const MAX_TITLE: usize = 200;
-/// Characters kept of a description that somebody wrote as one.
+/// Longest description that was written as one, in characters.
 const MAX_WRITTEN_DESCRIPTION: usize = 1000;
-/// Characters kept of a description that is only the first sentence.
+/// Longest description taken from the first sentence, in characters.
 const MAX_DERIVED_DESCRIPTION: usize = 200;
 
 pub(super) struct DocDescription {
@@ -19,7 +19,7 @@ pub(super) struct DocDescription {
     pub(super) title: String,
     pub(super) role: DocRole,
     pub(super) description: String,
-    /// What the front matter has that cannot be used, in sentences.
+    /// Sentences about parts of the front matter that cannot be used.
     pub(super) problems: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn describe(
     }
 }
 
-/// The slug of a document that says nothing of its own.
+/// The slug of a document that does not give one, made from the file name.
 pub(super) fn slug_of_file(file_name: &str) -> String {
     derived_slug(if is_md(file_name) {
         stem(file_name)
@@ -61,14 +61,14 @@ pub(super) fn slug_of_file(file_name: &str) -> String {
     })
 }
 
-/// A name of a file without its ending, which is `.md` in whatever case.
+/// The file name without its extension, which is `.md` in any case.
 fn stem(file_name: &str) -> &str {
     let end = file_name.len().checked_sub(".md".len());
     end.and_then(|end| file_name.get(..end))
         .unwrap_or(file_name)
 }
 
-/// `wanted`, or the first of `wanted-2`, `wanted-3`... that is not taken.
+/// Returns `wanted`, or the first of `wanted-2`, `wanted-3`... that is not taken.
 pub(super) fn free_slug(wanted: &str, taken: &HashSet<String>) -> String {
     let numbered = (2_usize..).map(|number| {
         let suffix = format!("-{number}");
@@ -82,7 +82,7 @@ pub(super) fn free_slug(wanted: &str, taken: &HashSet<String>) -> String {
         .unwrap_or_default()
 }
 
-/// The front matter, and what is wrong in it.
+/// The front matter, and the problems in it.
 struct DocFrontMatter {
     values: Mapping,
     problems: Vec<String>,
@@ -94,7 +94,10 @@ impl DocFrontMatter {
         let values = match source.front_matter_value() {
             Some(Ok(Value::Map(values))) => values,
             Some(Err(_)) => {
-                problems.push("the front matter is no YAML that can be read, so nothing is taken from it. Correct it.".to_owned());
+                problems.push(
+                    "the front matter is not valid YAML, so nothing is taken from it. Correct it."
+                        .to_owned(),
+                );
                 Mapping::default()
             }
             _ => Mapping::default(),
@@ -157,7 +160,7 @@ impl DocFrontMatter {
     }
 }
 
-/// A name without a letter or digit of its own gets one that depends on nothing but itself.
+/// Makes a slug from a file stem. A stem without a letter or digit gets one that depends on the stem alone.
 fn derived_slug(stem: &str) -> String {
     let slug = slug(stem);
     let kept = slug[..slug.len().min(MAX_SLUG)].trim_end_matches('-');
@@ -187,7 +190,7 @@ fn derived_description(source: &Source<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// Up to the first mark that ends a sentence, or the first line that its author broke by hand.
+/// The text up to the first mark that ends a sentence, or the first hard line break.
 fn first_sentence(text: &str) -> &str {
     for (at, mark) in text.char_indices() {
         let end = at + mark.len_utf8();
@@ -205,7 +208,7 @@ fn first_sentence(text: &str) -> &str {
     text
 }
 
-/// Whether the dot behind `text` belongs to its last word, as in `e.g.`.
+/// Returns whether the dot after `text` belongs to its last word, as in `e.g.`.
 fn is_abbreviation(text: &str) -> bool {
     let word = text.rsplit(char::is_whitespace).next().unwrap_or(text);
     let word = word.trim_start_matches(['(', '"', '\'']);
@@ -213,7 +216,7 @@ fn is_abbreviation(text: &str) -> bool {
     is_initials || ["approx", "cf", "etc", "resp", "vs"].contains(&word)
 }
 
-/// `text` as one line of at most `most` characters; `None` when nothing is in it.
+/// Returns `text` as one line of at most `most` characters; `None` if it is empty.
 fn one_line(text: &str, most: usize) -> Option<String> {
     let words = text
         .split(|c: char| c.is_whitespace() || c.is_control())
@@ -225,7 +228,7 @@ fn one_line(text: &str, most: usize) -> Option<String> {
     let Some((end, _)) = line.char_indices().nth(most) else {
         return Some(line);
     };
-    // One character less, for the mark that something is missing.
+    // One character less, to leave room for the ellipsis.
     let kept = line[..end]
         .char_indices()
         .next_back()

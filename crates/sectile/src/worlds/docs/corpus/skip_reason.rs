@@ -1,17 +1,17 @@
-//! Why a document is not loaded: what is wrong with it, and what to do.
+//! The reasons why a document is not loaded, and what to do about them.
 
 use std::{fmt, io};
 
 use super::{DocsDocument, description::slug_of_file, file_name};
 
-/// A document, or a place for documents, that is not loaded.
+/// A document or a folder that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SkippedDoc {
-    /// Which one, for people: never a path of the machine.
+    /// Name for people: never an absolute path.
     pub(crate) label: String,
-    /// Which one, for clients: nothing of where its folder is.
+    /// Name for clients, without the location of its folder.
     pub(crate) name: String,
-    /// The slug that it would have by its list or its name, so that policies can speak of it.
+    /// The slug that it would have by its list entry or its name, so that policies can refer to it.
     pub(crate) slug: String,
     pub(crate) reason: SkipReason,
 }
@@ -33,18 +33,18 @@ impl SkippedDoc {
     }
 }
 
-/// What is wrong with it.
+/// The reason why a document is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkipReason {
     Missing,
     NotMarkdown,
     FolderInList,
-    /// A pipe, a device, a socket.
+    /// A pipe, a device or a socket.
     NotAFile,
-    /// A link that was found inside a folder. One that is named by itself is followed.
+    /// A link found inside a folder. A link that is named itself is followed.
     Link,
     OddName,
-    /// Its name begins with a dot.
+    /// The name starts with a dot.
     Hidden,
     /// An ignore file leaves it out.
     Ignored,
@@ -69,7 +69,7 @@ pub(crate) enum SkipReason {
 }
 
 impl SkipReason {
-    /// A word for programs.
+    /// A stable code for programs.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -96,26 +96,26 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => {
-                f.write_str("does not exist; correct the path, or take it out of the settings")
+                f.write_str("does not exist; correct the path, or remove it from the settings")
             }
             Self::NotMarkdown => f.write_str("is not an `.md` file; rename it, or leave it out"),
             Self::FolderInList => {
                 f.write_str("is a folder; put it under `docs.extra_paths` instead")
             }
             Self::NotAFile => {
-                f.write_str("is not an ordinary file; replace it by one, or remove it")
+                f.write_str("is not a regular file; replace it with one, or remove it")
             }
             Self::Link => f.write_str(
-                "is a link inside a folder, which is not followed; list its target by itself",
+                "is a link inside a folder, which is not followed; list its target explicitly",
             ),
             Self::OddName => f.write_str(
                 "has a name that cannot be used; rename it in UTF-8, without backslashes",
             ),
             Self::Hidden => {
-                f.write_str("is hidden; rename it without the dot, or list it by itself")
+                f.write_str("is hidden; rename it without the dot, or list it explicitly")
             }
             Self::Ignored => f.write_str(
-                "is left out by a `.gitignore` or `.ignore` file; list it by itself to load it",
+                "is excluded by a `.gitignore` or `.ignore` file; list it explicitly to load it",
             ),
             Self::Unreadable(kind) => write!(f, "cannot be read ({kind}); check its permissions"),
             Self::NotUtf8 => f.write_str("is not UTF-8; save it as UTF-8"),
@@ -138,7 +138,7 @@ impl fmt::Display for SkipReason {
             ),
             Self::TooManySections { limit } => write!(
                 f,
-                "would bring the sections of all documents above {limit}, which is the most; leave some out"
+                "would raise the number of sections above the maximum of {limit}; leave some documents out"
             ),
             Self::TooManyFolders { limit } => {
                 write!(

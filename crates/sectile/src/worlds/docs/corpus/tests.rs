@@ -1,4 +1,4 @@
-//! What loads, in which order and under which slug, and what is skipped.
+//! Which documents load, in which order and under which slug, and which are skipped.
 
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 
@@ -389,7 +389,7 @@ fn what_folders_keep_to_themselves_is_listed_apart_from_what_is_skipped() {
             "g/drafts/ ignored"
         ]
     );
-    // What is named by itself is loaded, wherever it is named; what is walked twice is told once.
+    // A file that is named itself is loaded, wherever it is named; a file that is walked twice is reported once.
     assert_eq!(
         listed(&["g", "g/.hidden.md", "g/../g"]),
         ["g/b.markdown not_markdown", "g/drafts/ ignored"]
@@ -444,7 +444,7 @@ proptest! {
         mut files in proptest::collection::btree_map("[ab]{1,2}(/[ab]{1,2}){0,2}", 0_usize..120, 1..12),
         seed in any::<u64>(),
     ) {
-        // A name cannot be that of a folder as well, with the ending it cannot clash.
+        // A name cannot be that of a folder as well; with the extension it cannot clash.
         let named: Vec<(String, Vec<u8>)> = std::mem::take(&mut files)
             .into_iter()
             .map(|(path, length)| (format!("{path}.md"), vec![b'x'; length]))

@@ -1,4 +1,4 @@
-//! `docs_search`: the sections of the manual that answer a question.
+//! `docs_search`: finds the sections of the documentation that answer a query.
 
 use schemars::JsonSchema;
 use sectile_mcp::{
@@ -16,11 +16,11 @@ use super::super::{
 pub(super) fn tool(settings: &DocsSection) -> Tool<DocsWorld> {
     let name = format!("{}_docs_search", settings.namespace.replace('-', "_"));
     let most = settings.max_sections.clamp(1, 10);
-    // Slow, since the first question of callers who see the same documents has these indexed.
+    // Slow, since the first query of callers who see the same documents indexes them.
     let tool = Tool::read(
         name,
         "Search the documentation",
-        "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
+        "Search the documentation for guidance. Returns the sections that fit the query best, each with its text and URI; an empty query returns an overview. Names of tools, settings and errors, and \"quoted phrases\", are matched exactly.",
     )
     .input(move || input(most));
     match settings.meaning_as_last_resort {
@@ -34,25 +34,25 @@ pub(super) fn tool(settings: &DocsSection) -> Tool<DocsWorld> {
 struct DocsSearchParams {
     /// A question or some words; up to 2,048 bytes and 32 words. Empty: an overview, one section for each role, as far as max_sections allows.
     query: String,
-    // What is said of it depends on the settings.
+    // Its description depends on the settings.
     max_sections: Option<usize>,
-    /// Whether to say how each score came about.
+    /// Whether to explain each score.
     #[serde(default)]
     explain: bool,
 }
 
-/// The schema of the arguments, with the most sections that the settings allow.
+/// The schema of the arguments. At most `most` sections may be requested.
 fn input(most: usize) -> JsonObject {
     let mut schema = input_schema::<DocsSearchParams>();
     let (usual, of_overview) = (DEFAULT_SECTIONS.min(most), DocRole::ALL.len().min(most));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        // As the contract has it: left out or a number, never null.
+        // As the contract requires: absent or a number, never null.
         let max_sections = json!({
             "type": "integer",
             "minimum": 1,
             "maximum": most,
             "description": format!(
-                "The most sections to answer. When it is left out: {usual}, and in an overview {of_overview}."
+                "The most sections to return. Default: {usual}, and in an overview {of_overview}."
             ),
         });
         properties.insert("max_sections".to_owned(), max_sections);
@@ -60,7 +60,7 @@ fn input(most: usize) -> JsonObject {
     schema
 }
 
-/// The schema of answers when only words decide.
+/// The schema of answers without search by meaning.
 fn output_by_words() -> JsonObject {
     let mut schema = Value::Object(output_schema::<DocsSearchAnswer>());
     for (place, name) in [

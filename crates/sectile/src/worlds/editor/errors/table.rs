@@ -1,4 +1,4 @@
-//! The errors of this world as rows: what callers are told is looked up here, and the manual lists the same rows.
+//! The errors of this world as a table: answers are looked up here, and the manual lists the same rows.
 
 use sectile_markdown::edit::{EditError, Escape};
 use sectile_mcp::{
@@ -59,7 +59,7 @@ const SECTION_DELETED: ErrorRow = row(
     SECTION,
     NotFound,
     "section_deleted",
-    "The section was deleted; the message names the entry of the history that did it.",
+    "The section was deleted; the message names the history entry that did it.",
     "Call undo with that entry to bring it back, or call list_sections to see what is there now.",
 );
 const AMBIGUOUS: ErrorRow = row(
@@ -116,7 +116,7 @@ const NOT_A_DOCUMENT: ErrorRow = row(
     InvalidPath,
     "not_a_document",
     "The path is hidden, ignored or excluded, so it cannot be changed here.",
-    "Give a path that list_documents shows, or a new path that no rule leaves out.",
+    "Give a path that list_documents shows, or a new path that no rule excludes.",
 );
 const NO_DOCUMENT: ErrorRow = row(
     DOCUMENT,
@@ -137,21 +137,21 @@ const STRUCTURE_CHANGES: ErrorRow = row(
     Conflict,
     "boundary_escape",
     "The edit would change other sections.",
-    "Close what the text before that place leaves open, such as a code fence, then call again.",
+    "Close whatever the text before that position leaves open, such as a code fence, then call again.",
 );
 const CONTENT_OPEN: ErrorRow = row(
     EDIT,
     Conflict,
     "boundary_escape",
-    "The content opens a code fence, an HTML comment or something like it and does not close it.",
-    "Close what the content opens, then call again.",
+    "The content opens a code fence, an HTML comment or something similar and does not close it.",
+    "Close whatever the content opens, then call again.",
 );
 const REPARENTS: ErrorRow = row(
     EDIT,
     Conflict,
     "reparents",
     "Another section would become a child of a different section.",
-    "Choose another level or place, so that the section keeps its parent.",
+    "Choose another level or position, so that the section keeps its parent.",
 );
 const INVALID_HEADING: ErrorRow = row(
     EDIT,
@@ -192,7 +192,7 @@ pub(in super::super) const INVALID_ARGUMENTS: ErrorRow = row(
     ARGUMENTS,
     InvalidArguments,
     "invalid_arguments",
-    "The arguments do not match the tool's schema, or do not go together.",
+    "The arguments do not match the tool's schema, or contradict each other.",
     "Compare the arguments with the tool's input schema.",
 );
 const EMPTY_OLD_TEXT: ErrorRow = row(
@@ -206,14 +206,14 @@ pub(in super::super) const INVALID_CURSOR: ErrorRow = row(
     ARGUMENTS,
     InvalidArguments,
     "invalid_cursor",
-    "The cursor is not one that this tool gave out.",
-    "Pass next_cursor exactly as you got it, or leave cursor out to start at the beginning.",
+    "The cursor was not issued by this tool.",
+    "Pass next_cursor exactly as it was returned, or leave cursor out to start at the beginning.",
 );
 pub(in super::super) const CURSOR_STALE: ErrorRow = row(
     ARGUMENTS,
     Conflict,
     "cursor_stale",
-    "The document has changed since the cursor was given out.",
+    "The document has changed since the cursor was issued.",
     "Start again without a cursor.",
 );
 const TEXT_NOT_UNIQUE: ErrorRow = row(
@@ -228,7 +228,7 @@ const FRONT_MATTER: ErrorRow = row(
     Conflict,
     "front_matter",
     "The front matter cannot be changed like this; the message says why.",
-    "Choose another key or value. If the block itself is broken, fix it in a text editor: no tool reaches it.",
+    "Choose another key or value. If the block itself is broken, fix it in a text editor: no tool can change it.",
 );
 const ENCODING: ErrorRow = row(
     TEXT,
@@ -241,7 +241,7 @@ const DELETION_CONFLICT: ErrorRow = row(
     OTHERS,
     Conflict,
     "conflict",
-    "The section that was to be deleted has changed since it was read. Nothing was deleted.",
+    "The section to delete has changed since it was read. Nothing was deleted.",
     "Read data.theirs, or the section again; to delete it anyway, call again with the new hash (data.hash) as expected_hash.",
 );
 const CONFLICT: ErrorRow = row(
@@ -256,13 +256,13 @@ const STALE: ErrorRow = row(
     Conflict,
     "stale",
     "The document has changed since it was read, or since the plan was made. Nothing was written.",
-    "Read the document again, then call again with what is there now.",
+    "Read the document again, then call again based on its current text.",
 );
 const HASH_REQUIRED: ErrorRow = row(
     OTHERS,
     InvalidArguments,
     "hash_required",
-    "The settings require every change to say which hash it is based on.",
+    "The settings require every change to name the hash it is based on.",
     "Read the section and pass its hash as expected_hash; for a whole document, pass its document_hash.",
 );
 const PART_OF_TEXT: ErrorRow = row(
@@ -276,7 +276,7 @@ const NOT_CONFIRMED: ErrorRow = row(
     OTHERS,
     Conflict,
     "not_confirmed",
-    "A deletion this large needs a confirmation.",
+    "A deletion this large needs confirmation.",
     "If you really mean it, call again with confirm: true.",
 );
 const REQUEST_ID_REUSED: ErrorRow = row(
@@ -298,14 +298,14 @@ const NOTHING_TO_REDO: ErrorRow = row(
     Conflict,
     "nothing_to_redo",
     "There is nothing to redo.",
-    "Only what was undone last can be redone, and only until the next edit. Call history to see what was done.",
+    "Only the last undone change can be redone, and only until the next edit. Call history to see what was done.",
 );
 const ALREADY_UNDONE: ErrorRow = row(
     PAST,
     Conflict,
     "already_undone",
     "The entry is already undone.",
-    "Call redo to make the change again.",
+    "Call redo to reapply the change.",
 );
 const UNDO_OVERLAPS: ErrorRow = row(
     PAST,
@@ -346,7 +346,7 @@ const STILL_THERE: ErrorRow = row(
     PAST,
     Conflict,
     "still_there",
-    "A document still contains the text that is to be forgotten.",
+    "A document still contains the text to forget.",
     "Remove the text from the document first.",
 );
 const NOT_PURGED: ErrorRow = row(
@@ -430,7 +430,7 @@ const TOO_MANY_OPEN_FILES: ErrorRow = row(
     SYSTEM,
     Unavailable,
     "too_many_open_files",
-    "The process or the system has as many files open as it may. Nothing was written.",
+    "The process or the system has reached its limit on open files. Nothing was written.",
     "Wait a moment, then call again; if it happens again, ask the operator to raise the limit on open files.",
 );
 const STRANGE_PRIVATE_FILE: ErrorRow = row(
@@ -445,7 +445,7 @@ const ROOT_GONE: ErrorRow = row(
     Unavailable,
     "root_gone",
     "The folder no longer exists.",
-    "Ask the operator to bring the folder back.",
+    "Ask the operator to restore the folder.",
 );
 const JOURNAL_VERSION: ErrorRow = row(
     SYSTEM,
@@ -458,8 +458,8 @@ const INTERRUPTED: ErrorRow = row(
     SYSTEM,
     Unavailable,
     "interrupted",
-    "The system failed in the middle of the change, and again when the change was taken back. The next call settles it.",
-    "Read the document to see which text is there, then go on from there.",
+    "The system failed in the middle of the change, and again while the change was being reverted. The next call settles it.",
+    "Read the document to see which text is there, then continue from there.",
 );
 const REFUSED: ErrorRow = row(
     EDIT,
@@ -473,7 +473,7 @@ const CONTROL_CHARACTER: ErrorRow = row(
     InvalidArguments,
     "control_character",
     "The new text has a control character other than tab, line feed and carriage return. Nothing was written.",
-    "Leave the character out and call again. Those that are in a document already stay.",
+    "Leave the character out and call again. Control characters that are already in a document stay.",
 );
 const IO: ErrorRow = row(
     SYSTEM,
@@ -549,7 +549,7 @@ pub(super) const TABLE: [&ErrorRow; 62] = [
     &IO,
 ];
 
-/// What is said of `error`.
+/// The row for `error`.
 pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
     use EditorError as E;
     match error {
@@ -606,7 +606,7 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
     }
 }
 
-/// What is said of an edit that is refused by itself.
+/// The row for an edit that the Markdown crate refuses.
 fn row_of_edit(error: &EditError) -> &'static ErrorRow {
     match error {
         EditError::NotUtf8 => &ENCODING,
@@ -616,7 +616,7 @@ fn row_of_edit(error: &EditError) -> &'static ErrorRow {
         EditError::IntoItself => &INTO_ITSELF,
         EditError::EmptyHeading | EditError::HeadingHasLineBreak => &INVALID_HEADING,
         EditError::HeadingCannotBeWritten => &UNWRITABLE_HEADING,
-        // The editor says which section it is (`EditorError::Reparents`), so this is not what callers get.
+        // The editor reports which section it is (`EditorError::Reparents`), so callers never get this one.
         EditError::Reparents { .. } => &REFUSED,
         EditError::Escapes(escape) => match escape {
             Escape::Heading { .. } => &HEADING_ESCAPES,

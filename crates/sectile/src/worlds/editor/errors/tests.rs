@@ -1,4 +1,4 @@
-//! What callers read of every kind of error, whatever names are in it.
+//! The message of every kind of error, whatever names are in it.
 
 use std::collections::BTreeSet;
 
@@ -156,7 +156,7 @@ fn edits() -> [EditError; 17] {
     ]
 }
 
-/// What is said of `error` when the call names a document and a section.
+/// The answer for `error` when the call names a document and a section.
 fn said(error: &EditorError, path: Option<&NotePath>, heading: &str) -> (i32, String, Value) {
     let context = CallContext::without_client();
     let section = SectionRef {
@@ -262,7 +262,7 @@ fn message_names_the_documents_that_a_change_is_about() {
             EditorError::DocumentExists,
             "There is already a document at \"a.md\".",
         ),
-        // Which of them it is, nobody knows.
+        // It is unknown which of them it is.
         (
             &several,
             EditorError::DocumentExists,
@@ -275,7 +275,7 @@ fn message_names_the_documents_that_a_change_is_about() {
     }
 }
 
-/// Names as nobody should have them: long ones, with control characters, quotes, marks of direction.
+/// Hostile names: long ones, with control characters, quotes, direction marks.
 fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
         ".{0,20}",
@@ -287,8 +287,8 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The seed's codes and words, names in quotes and without anything that cannot be seen, the next step at the end, and all of
-    /// that in at most 400 characters: for every kind of error.
+    /// Every kind of error has the contract's code and words, names in quotes without invisible characters, and the next
+    /// step at the end, all within 400 characters.
     #[test]
     fn message_of_every_error_is_short_visible_and_ends_with_what_to_do(
         name in hostile(),

@@ -1,4 +1,4 @@
-//! What is wrong, in words that name the document, the section or the entry that a call is about.
+//! Error messages that name the document, the section or the entry that a call is about.
 
 use sectile_markdown::edit::EditError;
 use sectile_mcp::{CallContext, may_be_repeated, quoted};
@@ -11,22 +11,22 @@ use sectile_vault::{
     },
 };
 
-/// What a call is about, as far as its arguments tell.
+/// The subject of a call, as far as its arguments tell.
 #[derive(Default)]
 pub(in super::super) struct CallSubject<'a> {
-    /// The documents that it names.
+    /// The documents that the call names.
     paths: Vec<&'a NotePath>,
-    /// The documents that it would make.
+    /// The documents that the call would create.
     targets: Vec<&'a NotePath>,
-    /// The heading of the one section that it names.
+    /// The heading of the one section that the call names.
     heading: Option<&'a str>,
-    /// The entry of the history that it names.
+    /// The history entry that the call names.
     entry: Option<u64>,
     context: Option<&'a CallContext>,
 }
 
 impl<'a> CallSubject<'a> {
-    /// A document, where one is named.
+    /// A call about a document, if it names one.
     pub(in super::super) fn document(
         path: impl Into<Option<&'a NotePath>>,
         context: &'a CallContext,
@@ -38,7 +38,7 @@ impl<'a> CallSubject<'a> {
         }
     }
 
-    /// Changes of one request.
+    /// A call about the changes of one request.
     pub(in super::super) fn operations(
         operations: &'a [Operation],
         context: &'a CallContext,
@@ -48,19 +48,19 @@ impl<'a> CallSubject<'a> {
             about.add(operation);
         }
         if operations.len() > 1 {
-            // Which of them it was is not known here.
+            // It is not known here which of them failed.
             about.heading = None;
         }
         about
     }
 
-    /// A section of that document.
+    /// Adds a section of that document.
     pub(in super::super) fn section(mut self, section: &'a SectionRef) -> Self {
         self.heading = section.heading.as_deref();
         self
     }
 
-    /// An entry of its history.
+    /// Adds an entry of its history.
     pub(in super::super) fn entry(mut self, entry: Option<u64>) -> Self {
         self.entry = entry;
         self
@@ -121,7 +121,7 @@ impl<'a> CallSubject<'a> {
         self.heading = section.and_then(|section| section.heading.as_deref());
     }
 
-    /// The documents that it names, those that it would make last.
+    /// The documents that the call names, then those that it would create.
     pub(in super::super) fn all_paths(&self) -> impl Iterator<Item = &'a NotePath> {
         self.paths.iter().chain(&self.targets).copied()
     }
@@ -135,17 +135,17 @@ impl<'a> CallSubject<'a> {
         }
     }
 
-    /// The heading that it names.
+    /// The heading that the call names.
     pub(in super::super) fn heading(&self) -> Option<&'a str> {
         self.heading
     }
 
-    /// Whether the caller may use the tool `name`, and so may be told what that would show.
+    /// Returns whether the caller may use the tool `name`, and so may learn what that tool would show.
     pub(in super::super) fn may_use(&self, name: &str) -> bool {
         self.context.is_some_and(|context| context.may_use(name))
     }
 
-    /// The one document that it names, or would make, in quotes.
+    /// The one document that the call names, or else would create, in quotes.
     fn path(&self) -> Option<String> {
         match self.paths.as_slice() {
             [] => only(&self.targets),
@@ -153,7 +153,7 @@ impl<'a> CallSubject<'a> {
         }
     }
 
-    /// The one document that it would make, or names, in quotes.
+    /// The one document that the call would create, or else names, in quotes.
     fn target(&self) -> Option<String> {
         match self.targets.as_slice() {
             [] => only(&self.paths),
@@ -162,14 +162,14 @@ impl<'a> CallSubject<'a> {
     }
 }
 
-/// The one path, in quotes.
+/// The path in quotes, if all are the same.
 fn only(paths: &[&NotePath]) -> Option<String> {
     let (first, others) = paths.split_first()?;
     let is_only = others.iter().all(|path| path == first);
     (is_only && may_be_repeated(first.as_str())).then(|| quoted(first.as_str()))
 }
 
-/// What is wrong: one sentence or two, the first of which is the contract's where it has one.
+/// The message for `error`: one or two sentences, the first of which is the contract's where it has one.
 pub(super) fn what(error: &EditorError, about: &CallSubject<'_>) -> String {
     use EditorError as E;
     let path = about.path();
@@ -262,7 +262,7 @@ pub(super) fn what(error: &EditorError, about: &CallSubject<'_>) -> String {
     }
 }
 
-/// What is wrong with a request about the past.
+/// The message for a failed request about the history.
 fn past(error: &EditorError, about: &CallSubject<'_>) -> String {
     use EditorError as E;
     let path = about.path();
@@ -305,7 +305,7 @@ fn not_found(id: Option<&str>, heading: Option<&str>, path: Option<&str>) -> Str
     }
 }
 
-/// The sections that an error offers, as a message shows them, and what they are.
+/// A label for the sections that an error offers, and the sections as a message shows them.
 pub(super) fn offered(error: &EditorError) -> (&'static str, Vec<String>) {
     match error {
         EditorError::SectionNotFound { near, .. } => {
@@ -318,7 +318,7 @@ pub(super) fn offered(error: &EditorError) -> (&'static str, Vec<String>) {
     }
 }
 
-/// A section by its heading and its id.
+/// A section shown by its heading and id.
 fn candidate(one: &Candidate) -> String {
     let heading = quoted(&one.heading);
     match one.id.as_str() {
@@ -327,7 +327,7 @@ fn candidate(one: &Candidate) -> String {
     }
 }
 
-/// A section among others with the same heading: what tells it apart is its id and its text.
+/// A section among others with the same heading, told apart by its id and text.
 fn twin(one: &Candidate) -> String {
     match (one.id.as_str(), one.first_line.as_str()) {
         ("", _) => format!("position {}", one.position),
@@ -336,7 +336,7 @@ fn twin(one: &Candidate) -> String {
     }
 }
 
-/// An id without quotes; they are made of letters that need none, but those in a journal are as others wrote them.
+/// An id, without quotes if it needs none. Ids from a journal may hold anything, so those may need them.
 fn bare(id: &str) -> String {
     let is_plain = id
         .chars()

@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(
         "apply_edits",
         "Apply edits",
-        "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
+        "Make several edits in one or more documents, all or nothing, as one history entry. Later edits see the result of earlier ones; a section inserted with label \"x\" is section_id \"@x\" for later ones.",
     )
     .input(closed_schema::<ApplyEditsParams>);
     write_tool(tool, planned)
@@ -37,16 +37,16 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ApplyEditsParams {
-    /// The edits, in order. The operation of each is the name of a tool, and its other fields are arguments of that tool.
+    /// The edits, in order. The operation of each is the name of a tool, and its other fields are the arguments of that tool.
     edits: Vec<BatchEdit>,
-    /// Agree to a deletion that is larger than the configured size.
+    /// Confirm a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
-/// One edit: the name of a tool, and arguments of that tool.
+/// One edit: the name of a tool, and the arguments of that tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 #[schemars(transform = close_forms)]
@@ -63,13 +63,13 @@ enum BatchEdit {
     DeleteDocument(NamedDocumentEdit<DeleteDocumentArguments>),
 }
 
-/// An edit that may leave it to the call to name the document.
+/// An edit that may rely on the call to name the document.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct DocumentEdit<A> {
     #[serde(flatten)]
     arguments: A,
-    /// Document; without one, that of the call.
+    /// Path of the document; defaults to that of the call.
     path: Option<String>,
 }
 
@@ -79,7 +79,7 @@ struct DocumentEdit<A> {
 struct NamedDocumentEdit<A> {
     #[serde(flatten)]
     arguments: A,
-    /// Document, as a path relative to the folder.
+    /// Path of the document, relative to the folder.
     path: String,
 }
 
@@ -87,7 +87,7 @@ struct NamedDocumentEdit<A> {
 struct LabelledInsertion {
     #[serde(flatten)]
     arguments: InsertSectionArguments,
-    /// A name for the new section, for later edits of this call.
+    /// A name by which later edits of this call can refer to the new section.
     label: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl EditArguments for LabelledInsertion {
     }
 }
 
-/// Lets no form have other fields than its own, and leaves out what the tools themselves say of their arguments.
+/// Closes every form to unknown fields, and drops the descriptions that the tools themselves give for their arguments.
 fn close_forms(schema: &mut Schema) {
     const SAID_HERE: [&str; 2] = ["path", "label"];
     let forms = schema.get_mut("oneOf").and_then(Value::as_array_mut);
@@ -147,7 +147,7 @@ fn planned(
     )
 }
 
-/// What all edits of a call have in common.
+/// The context that all edits of a call share.
 struct BatchCall<'a> {
     world: &'a EditorWorld,
     path: Option<&'a str>,
@@ -170,7 +170,7 @@ impl BatchCall<'_> {
         }
     }
 
-    /// The change that the edit at `index` asks for.
+    /// Returns the change that the edit at `index` asks for.
     fn made<A: EditArguments>(
         &self,
         index: usize,

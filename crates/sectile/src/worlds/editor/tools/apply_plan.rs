@@ -19,9 +19,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ApplyPlanParams {
-    /// The plan that a call with dry_run answered.
+    /// The plan that a call with dry_run returned.
     plan: String,
-    /// Agree to a deletion that is larger than the configured size.
+    /// Confirm a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
 }

@@ -1,4 +1,4 @@
-//! `check_links`: which links lead nowhere.
+//! `check_links`: finds broken links.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -11,7 +11,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "check_links",
         "Check links",
-        "Find links that lead nowhere: to documents, files, #anchors, [[wiki#headings]] and [[wiki#^blocks]] that do not exist, in the text, in HTML and in front matter, but not in code and %%comments%%. Looks at one document, or at all of them without a path. URLs are not checked.",
+        "Find broken links: to documents, files, #anchors, [[wiki#headings]] and [[wiki#^blocks]] that do not exist, in text, HTML and front matter, but not in code and %%comments%%. Checks one document, or all of them without a path. URLs are not checked.",
     )
     .call(handle)
 }
@@ -19,23 +19,23 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CheckLinksParams {
-    /// Document, relative to the folder; without one, all documents.
+    /// Path of the document, relative to the folder; without one, all documents.
     path: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct LinkCheckAnswer {
     broken_links: Vec<BrokenLinkEntry>,
-    /// Broken links that are not named here.
+    /// Number of broken links that are not listed here.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
-    /// Documents that were looked at.
+    /// Number of documents that were checked.
     documents: usize,
-    /// Links that were looked at.
+    /// Number of links that were checked.
     links: usize,
 }
 
-/// Links that one answer names.
+/// Most broken links in one answer.
 const SHOWN: usize = 200;
 
 fn handle(

@@ -1,4 +1,4 @@
-//! `create_document`: a new document.
+//! `create_document`: creates a document.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -16,13 +16,13 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         CreateDocumentArguments::TOOL,
         "Create document",
-        "Make a new Markdown document with the given text. Folders above it are made; a document that exists is never overwritten.",
+        "Create a new Markdown document with the given text. Missing folders are created; an existing document is never overwritten.",
     )
     .input(naming_schema::<EditParams<CreateDocumentArguments>>);
     edit_tool::<CreateDocumentArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct CreateDocumentArguments {
     /// Text of the document.

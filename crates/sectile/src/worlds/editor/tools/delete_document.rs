@@ -1,4 +1,4 @@
-//! `delete_document`: a document goes.
+//! `delete_document`: deletes a document.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -22,10 +22,10 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct DeleteDocumentArguments {
-    /// document_hash that you read: the document is deleted only if it still is what you saw.
+    /// document_hash that you read: the document is deleted only if it has not changed since.
     expected_hash: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct DeleteDocumentArguments {
 struct DeleteDocumentParams {
     #[serde(flatten)]
     edit: DeleteDocumentArguments,
-    /// Agree to a deletion that is larger than the configured size.
+    /// Confirm a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
     #[serde(flatten)]
@@ -50,7 +50,7 @@ impl EditArguments for DeleteDocumentArguments {
         path: Option<&str>,
         _: &CallContext,
     ) -> Result<Operation, Failure> {
-        // Deleting whatever happens to be open would be too easy.
+        // Deleting the document that happens to be open would be too easy.
         let path = path.ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
         Ok(Operation::DeleteDocument(DeleteDocument {
             path: world.path(path)?,

@@ -1,4 +1,4 @@
-//! `delete_section`: a section goes, with all that is below it.
+//! `delete_section`: deletes a section with everything below it.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -15,20 +15,20 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(
         DeleteSectionArguments::TOOL,
         "Delete section",
-        "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
+        "Delete a section and all its subsections, by section_id or by a unique heading. `undo` brings it back.",
     )
     .input(closed_schema::<DeleteSectionParams>);
     write_tool(tool, planned)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct DeleteSectionArguments {
     /// The section. Or give heading.
     section_id: Option<String>,
-    /// Heading of the section, as list_sections shows it or as it is written, when only one has it.
+    /// Heading of the section, as list_sections shows it or as it is written, if it is unique.
     heading: Option<String>,
-    /// subtree_hash that you read: the section is deleted only if it still is what you saw.
+    /// subtree_hash that you read: the section is deleted only if it has not changed since.
     expected_hash: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct DeleteSectionArguments {
 struct DeleteSectionParams {
     #[serde(flatten)]
     edit: DeleteSectionArguments,
-    /// Agree to a deletion that is larger than the configured size.
+    /// Confirm a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `edit_text`: other words for the same passage.
+//! `edit_text`: replaces a passage.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -15,20 +15,20 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         EditTextArguments::TOOL,
         "Edit text",
-        "Replace a passage inside a section by another. old_text must occur exactly expected_count times there (once unless you say otherwise), so it can never hit the wrong place.",
+        "Replace a passage inside a section. old_text must occur exactly expected_count times there (once by default), so the edit can never hit the wrong place.",
     )
     .input(closed_schema::<EditParams<EditTextArguments>>);
     edit_tool::<EditTextArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct EditTextArguments {
-    /// What is there now, exactly.
+    /// The current text, exactly.
     old_text: String,
-    /// What shall be there.
+    /// The text to replace it with.
     new_text: String,
-    /// The section; without one, the whole document but its front matter.
+    /// The section; without one, the whole document except its front matter.
     section_id: Option<String>,
     /// How often old_text must occur; all are replaced.
     #[serde(default = "once")]
@@ -38,7 +38,7 @@ pub(super) struct EditTextArguments {
     #[serde(default)]
     scope: ScopeWord,
     /// hash that you read (subtree_hash for scope subtree). Without a section_id, document_hash: the text is edited only
-    /// if the document still is what you saw.
+    /// if the document has not changed since.
     expected_hash: Option<String>,
 }
 

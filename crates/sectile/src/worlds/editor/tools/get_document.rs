@@ -1,4 +1,4 @@
-//! `get_document`: the whole text of a document.
+//! `get_document`: reads a whole document.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -20,15 +20,15 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     .call(handle)
 }
 
-/// How not to lose the rest of a document.
-const ADVICE: &str = "Do not take it for the whole text.";
+/// Advice for a page of a document.
+const ADVICE: &str = "Do not mistake it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GetDocumentParams {
-    /// Document, relative to the folder.
+    /// Path of the document, relative to the folder.
     path: Option<String>,
-    /// next_cursor of an answer that was cut.
+    /// next_cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -44,10 +44,10 @@ struct DocumentText {
     /// document is only a part of the text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     partial: bool,
-    /// With partial: what this is a part of, and how to go on.
+    /// With partial: what this is a part of, and how to continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// With partial: where document begins in the text, in bytes.
+    /// With partial: where document starts in the text, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
     /// There are more pages: call again with this as cursor.

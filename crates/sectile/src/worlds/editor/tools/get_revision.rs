@@ -1,4 +1,4 @@
-//! `get_revision`: a document as it was.
+//! `get_revision`: reads an earlier version of a document.
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
@@ -16,31 +16,31 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "get_revision",
         "Get revision",
-        "Read a document as it was after an entry of its history; entry 0 is before the first. A long text comes in pages with partial: true.",
+        "Read a document as it was after a history entry; entry 0 is before the first. Long text comes in pages with partial: true.",
     )
     .call(handle)
 }
 
-/// How not to lose the rest of a document.
-const ADVICE: &str = "Do not take it for the whole text.";
+/// Advice for a page of a document.
+const ADVICE: &str = "Do not mistake it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GetRevisionParams {
     /// Number of the entry.
     entry: u64,
-    /// Document, relative to the folder.
+    /// Path of the document, relative to the folder.
     path: Option<String>,
-    /// next_cursor of an answer that was cut.
+    /// next_cursor of the previous page.
     cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct RevisionText {
-    /// The text then; absent when the document did not exist.
+    /// The text at that time; absent if the document did not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<String>,
-    /// Where the document was then.
+    /// Path of the document at that time.
     path: String,
     entry: u64,
     document_hash: String,
@@ -49,10 +49,10 @@ struct RevisionText {
     /// document is only a part of the text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     partial: bool,
-    /// With partial: what this is a part of, and how to go on.
+    /// With partial: what this is a part of, and how to continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// With partial: where document begins in the text, in bytes.
+    /// With partial: where document starts in the text, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
     /// There are more pages: call again with this as cursor.

@@ -1,4 +1,4 @@
-//! `get_section`: the text of one section.
+//! `get_section`: reads one section.
 
 use schemars::JsonSchema;
 use sectile_markdown::LetterCase;
@@ -17,7 +17,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "get_section",
         "Get section",
-        "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. A long text comes in pages with partial: true; follow next_cursor for the rest.",
+        "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. Long text comes in pages with partial: true; follow next_cursor for the rest.",
     )
     .call(handle)
 }
@@ -27,14 +27,14 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 struct GetSectionParams {
     /// The section. Or give heading.
     section_id: Option<String>,
-    /// Heading of the section, as list_sections shows it or as it is written, when only one has it.
+    /// Heading of the section, as list_sections shows it or as it is written, if it is unique.
     heading: Option<String>,
     /// body: the section's own text. subtree: everything below its heading, subsections included.
     #[serde(default)]
     scope: ScopeWord,
-    /// Document, relative to the folder; not needed with a section_id.
+    /// Path of the document, relative to the folder; not needed with a section_id.
     path: Option<String>,
-    /// next_cursor of an answer that was cut.
+    /// next_cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -43,13 +43,13 @@ struct SectionText {
     heading: String,
     /// The text; with partial, one page of it.
     content: String,
-    /// content is only a part of the text. Never write it back: update_section replaces all of the text.
+    /// content is only a part of the text. Never write it back: update_section replaces the whole text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     partial: bool,
-    /// With partial: what this is a part of, and how to go on.
+    /// With partial: what this is a part of, and how to continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// With partial: where content begins in the text, in bytes.
+    /// With partial: where content starts in the text, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
     /// With partial: length of the whole text in bytes.
@@ -67,12 +67,12 @@ struct SectionText {
     parent_id: Option<String>,
     /// Number of subsections at any depth.
     subsections: usize,
-    /// Hash of the own text. It begins with part- unless all of that text was shown; then update_section does not take it,
-    /// and all other tools do.
+    /// Hash of the section's own text. It starts with part- unless all of that text was shown; then update_section does not
+    /// accept it, but all other tools do.
     hash: String,
-    /// Hash of heading, text and subsections, with part- likewise.
+    /// Hash of heading, text and subsections, with part- in the same way.
     subtree_hash: String,
-    /// With the last page: the hash to pass as expected_hash to update_section with a text made of all pages.
+    /// On the last page: the hash to pass as expected_hash to update_section with the text of all pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole_hash: Option<String>,
     /// Number of the document's last history entry.
@@ -150,7 +150,7 @@ fn handle(
     Ok((text, facts))
 }
 
-/// How not to lose the rest of a section.
+/// Advice for a page of a section.
 fn advice(cut: &TextPart) -> &'static str {
     match cut.is_last() {
         true => {

@@ -1,4 +1,4 @@
-//! `history`: what was done to a document or section.
+//! `history`: lists the changes of a document or section.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -11,7 +11,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "history",
         "History",
-        "List the history of a document, newest first: who changed what, when and why, with diffs if wanted. Edits by other programs are entries too. Give section_id for the history of one section.",
+        "List the history of a document, newest first: who changed what, when and why, with diffs on request. Edits by other programs are entries too. Give section_id for the history of one section.",
     )
     .call(handle)
 }
@@ -19,7 +19,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HistoryParams {
-    /// Document, relative to the folder.
+    /// Path of the document, relative to the folder.
     path: Option<String>,
     /// Only entries about this section.
     section_id: Option<String>,
@@ -27,7 +27,7 @@ struct HistoryParams {
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 200))]
     limit: usize,
-    /// Only entries before this one; next_before of an answer with more to come.
+    /// Only entries before this one; next_before of the previous page.
     before: Option<u64>,
     /// Show the diff of each entry.
     #[serde(default)]
@@ -44,7 +44,7 @@ struct History {
     path: String,
     can_undo: bool,
     can_redo: bool,
-    /// Places of the journal that cannot be read. They are left alone; the history may have gaps.
+    /// Number of places in the journal that cannot be read. They are left alone; the history may have gaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged_places: Option<usize>,
     /// There are more: call again with this as before.

@@ -1,4 +1,4 @@
-//! `insert_section`: a new section.
+//! `insert_section`: inserts a section.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -15,27 +15,27 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         InsertSectionArguments::TOOL,
         "Insert section",
-        "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
+        "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section that is now at that position; an insert that would give another section a new parent is refused.",
     )
     .input(closed_schema::<EditParams<InsertSectionArguments>>)
     .output(inserted_schema);
     edit_tool::<InsertSectionArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct InsertSectionArguments {
-    /// Heading in one line, without # marks.
+    /// Heading on one line, without # marks.
     heading: String,
-    /// Text below the heading. Blank lines around it are taken care of.
+    /// Text below the heading. Blank lines around it are handled for you.
     content: String,
-    /// 0-based index in the list of sections: 0 is before the first, their number is the end.
+    /// 0-based index in the list of sections: 0 is before the first, the number of sections is the end.
     position: Option<u64>,
-    /// Instead of position: where the section goes, seen from the anchor.
+    /// Instead of position: the place of the section relative to the anchor.
     place: Option<PlaceWord>,
-    /// section_id that place speaks of.
+    /// section_id that place refers to.
     anchor: Option<String>,
-    /// 1 to 6, if not the level that the place suggests.
+    /// 1 to 6, if not the level that the position suggests.
     #[schemars(range(min = 1, max = 6))]
     level: Option<u8>,
     /// What to do with headings in content.
@@ -44,7 +44,7 @@ pub(super) struct InsertSectionArguments {
 }
 
 impl InsertSectionArguments {
-    /// The section to insert, which later edits of the same call name by `label`.
+    /// Returns the insertion; later edits of the same call can refer to the section by `label`.
     pub(super) fn insertion(
         self,
         label: Option<String>,

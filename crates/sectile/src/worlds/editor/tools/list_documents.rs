@@ -1,4 +1,4 @@
-//! `list_documents`: the documents of the folder.
+//! `list_documents`: lists the documents of the folder.
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
@@ -11,7 +11,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "list_documents",
         "List documents",
-        "List the Markdown documents of the folder by path. Files that .gitignore leaves out are not listed.",
+        "List the Markdown documents of the folder by path. Files that .gitignore excludes are not listed.",
     )
     .call(handle)
 }
@@ -19,9 +19,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListDocumentsParams {
-    /// Only documents below this folder; . is the whole.
+    /// Only documents below this folder; . is the whole folder.
     folder: Option<String>,
-    /// next_cursor of an answer that was cut.
+    /// next_cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -30,7 +30,7 @@ struct DocumentList {
     documents: Vec<String>,
     /// Number of documents.
     total: usize,
-    /// There are more: call again with this.
+    /// There are more: call again with this as cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }

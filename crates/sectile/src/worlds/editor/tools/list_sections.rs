@@ -1,4 +1,4 @@
-//! `list_sections`: all sections of a document, without their text.
+//! `list_sections`: lists the sections of a document, without their text.
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
@@ -19,9 +19,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListSectionsParams {
-    /// Document, relative to the folder.
+    /// Path of the document, relative to the folder.
     path: Option<String>,
-    /// next_cursor of an answer that was cut.
+    /// next_cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -34,12 +34,12 @@ struct SectionList {
     document_hash: String,
     /// Number of sections in the document.
     total: usize,
-    /// There are more: call again with this.
+    /// There are more: call again with this as cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
-/// What a section takes in an answer besides its heading and ids.
+/// About how many bytes an entry takes in an answer, in addition to its heading and ids.
 const ENTRY_BYTES: usize = 150;
 
 fn handle(

@@ -1,4 +1,4 @@
-//! `move_section`: a section goes elsewhere, with all that is below it.
+//! `move_section`: moves a section with everything below it.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -15,29 +15,29 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         MoveSectionArguments::TOOL,
         "Move section",
-        "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
+        "Move a section with its subsections to another position, next to another section, or into another document. Levels adapt to the new position, ids stay, and links are repaired if the document changes.",
     )
     .input(closed_schema::<EditParams<MoveSectionArguments>>);
     edit_tool::<MoveSectionArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct MoveSectionArguments {
     /// The section.
     section_id: String,
-    /// The index that its heading has after the move.
+    /// Index of the section after the move.
     new_position: Option<u64>,
-    /// Instead of new_position: where the section goes, seen from the anchor.
+    /// Instead of new_position: the place of the section relative to the anchor.
     place: Option<PlaceWord>,
-    /// section_id that place speaks of; may be in another document.
+    /// section_id that place refers to; may be in another document.
     anchor: Option<String>,
-    /// Document to move it to, when it is not the same.
+    /// Document to move it to, if not the same.
     to_path: Option<String>,
-    /// 1 to 6, if not the level that the place suggests.
+    /// 1 to 6, if not the level that the position suggests.
     #[schemars(range(min = 1, max = 6))]
     level: Option<u8>,
-    /// subtree_hash that you read. A section that has changed since is moved as it is now, and the answer says merged.
+    /// subtree_hash that you read. A section that has changed since is moved as it is now, and the answer has merged: true.
     expected_hash: Option<String>,
 }
 

@@ -11,7 +11,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "open_document",
         "Open document",
-        "Make a document the default for this connection, so that later calls need no path. Answers what is in it.",
+        "Make a document the default for this connection, so that later calls need no path. Returns a summary of it.",
     )
     .call(handle)
 }
@@ -19,14 +19,14 @@ pub(super) fn tool() -> Tool<EditorWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OpenDocumentParams {
-    /// Document, relative to the folder.
+    /// Path of the document, relative to the folder.
     path: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct OpenedDocument {
     path: String,
-    /// Whether it is the default now. Without a connection that lasts, pass path with each call.
+    /// Whether it is the default now. Without a lasting connection, pass path with each call.
     is_default: bool,
     metadata: DocumentMetadata,
     /// Number of sections.
@@ -52,7 +52,7 @@ fn handle(
     let document = world.editor.remembered(&path);
     let (can_undo, can_redo) = document
         .map(|document| world.editor.can_undo_redo(&document))
-        // What could not be written down has no history.
+        // A document that could not be recorded has no history.
         .unwrap_or_default();
     let opened = OpenedDocument {
         path: path.as_str().to_owned(),

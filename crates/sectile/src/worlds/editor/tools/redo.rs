@@ -1,4 +1,4 @@
-//! `redo`: makes an undone change again.
+//! `redo`: reapplies an undone change.
 
 use sectile_mcp::Tool;
 
@@ -8,7 +8,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         "redo",
         "Redo",
-        "Make again what `undo` took back last, or the undone entry that is named.",
+        "Reapply the change that `undo` reverted last, or the given undone entry.",
     );
     take_back(tool, true, "Redo successful.")
 }

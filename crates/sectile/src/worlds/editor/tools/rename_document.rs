@@ -1,4 +1,4 @@
-//! `rename_document`: another path for a document, and the links to it.
+//! `rename_document`: moves a document to another path and repairs links.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     edit_tool::<RenameDocumentArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct RenameDocumentArguments {
     /// The new path, relative to the folder.

@@ -1,4 +1,4 @@
-//! `rename_section`: another heading for a section, and the links to it.
+//! `rename_section`: changes the heading of a section and repairs links to it.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -15,26 +15,26 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         RenameSectionArguments::TOOL,
         "Rename section",
-        "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one `undo` takes all of it back.",
+        "Change the heading of a section, and optionally its level. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one `undo` reverts all of it.",
     )
     .input(closed_schema::<EditParams<RenameSectionArguments>>);
     edit_tool::<RenameSectionArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct RenameSectionArguments {
     /// The section.
     section_id: String,
-    /// The new heading in one line, without # marks.
+    /// The new heading on one line, without # marks.
     heading: String,
-    /// Another level, 1 to 6; subsections follow.
+    /// New level, 1 to 6; subsections follow.
     #[schemars(range(min = 1, max = 6))]
     level: Option<u8>,
     /// Repair links to the section in all documents.
     #[serde(default = "yes")]
     repair_links: bool,
-    /// hash of the own text that you read.
+    /// hash of the section's own text that you read.
     expected_hash: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `set_front_matter`: one key of the front matter.
+//! `set_front_matter`: sets or removes one key of the front matter.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -24,12 +24,12 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     edit_tool::<SetFrontMatterArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct SetFrontMatterArguments {
     /// The key, at the top level.
     key: String,
-    /// Its value: text, number, true, false, null, a list or an object. Leave it out only to remove the key.
+    /// Its value: a string, a number, true, false, null, a list or an object. Leave it out only to remove the key.
     #[serde(default, deserialize_with = "given")]
     value: Option<Value>,
     /// Remove the key instead.
@@ -37,7 +37,7 @@ pub(super) struct SetFrontMatterArguments {
     remove: bool,
 }
 
-/// Tells a value of null from no value.
+/// Distinguishes a value of null from no value.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! What `undo` and `redo` share: everything but their names.
+//! The implementation that `undo` and `redo` share.
 
 use schemars::JsonSchema;
 use sectile_mcp::{
@@ -15,20 +15,20 @@ use super::super::{
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct UndoParams {
-    /// Entry of the history, if not the last one.
+    /// History entry, if not the last one.
     entry: Option<u64>,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
-/// The arguments. There is no plan for what is taken back.
+/// The schema of the arguments. An undo or redo has no plan.
 fn schema() -> JsonObject {
     let mut schema = closed_schema::<UndoParams>();
     let dry_run = schema
         .get_mut("properties")
         .and_then(|all| all.get_mut("dry_run"));
     if let Some(dry_run) = dry_run {
-        dry_run["description"] = "Write nothing; answer the diff.".into();
+        dry_run["description"] = "Write nothing; return the diff.".into();
     }
     schema
 }

@@ -1,4 +1,4 @@
-//! `update_section`: another text for a section.
+//! `update_section`: replaces the text of a section.
 
 use schemars::JsonSchema;
 use sectile_mcp::{CallContext, Failure, Tool};
@@ -15,13 +15,13 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
         UpdateSectionArguments::TOOL,
         "Update section",
-        "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
+        "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section returned changes nothing. A section that get_section returns in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
     )
     .input(closed_schema::<EditParams<UpdateSectionArguments>>);
     edit_tool::<UpdateSectionArguments>(tool)
 }
 
-/// What an edit of `apply_edits` takes as well.
+/// The arguments that an edit of `apply_edits` takes too.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct UpdateSectionArguments {
     /// The section.
@@ -32,7 +32,7 @@ pub(super) struct UpdateSectionArguments {
     #[serde(default)]
     scope: ScopeWord,
     /// hash that you read (subtree_hash for scope subtree). If the section has changed since, the two changes are merged
-    /// where that is clean; otherwise nothing is written and both texts are answered. For a section in pages: whole_hash.
+    /// where that is clean; otherwise nothing is written and both texts are returned. For a section in pages: whole_hash.
     expected_hash: Option<String>,
     /// What to do with headings in content.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What a document is called, from each source.
+//! Slug, title, role and description from each source.
 
 use super::*;
 
