@@ -1,4 +1,4 @@
-//! Settings from every layer, and what is said of bad ones.
+//! Settings from every layer, and the messages about bad ones.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
     Settings::resolve(&loaded, Path::new("base")).map_err(|error| error.to_string())
 }
 
-/// Checks what is said of a settings file, wherever in it that is: [`check_error_at`] looks at the place.
+/// Checks the message about a settings file, but not its position, which [`check_error_at`] does.
 #[track_caller]
 fn check_error(text: &str, expected: &str) {
     let said = resolve(text, &[]).err().expect("an error");
@@ -43,7 +43,7 @@ fn check_error(text: &str, expected: &str) {
     assert_eq!(format!("sectile.toml: {rest}"), expected);
 }
 
-/// Checks what is said of a settings file, and of which line and column.
+/// Checks the message about a settings file, with its line and column.
 #[track_caller]
 fn check_error_at(text: &str, (line, column): (usize, usize), expected: &str) {
     let said = resolve(text, &[]).err().expect("an error");
@@ -276,7 +276,7 @@ fn a_root_moves_the_paths_of_the_settings_file_and_no_others() {
         located(&[]),
         paths(["base/checkout/guides", "/abs", "base/checkout/a.md"])
     );
-    // A variable counts from the current folder.
+    // A path in a variable is relative to the current folder.
     assert_eq!(
         located(&[("SECTILE_DOCS__ROOT", "other")]),
         paths(["other/guides", "/abs", "other/a.md"])
@@ -565,7 +565,7 @@ fn a_tilde_in_a_path_is_the_home_folder() {
         extra.collect::<Vec<_>>(),
         [&home.join("checkout/guides"), &home.join("more")]
     );
-    // Of others nothing is known.
+    // No names are known for the others.
     let other = Path::new("base").join("~other/x");
     assert_eq!(settings.worlds.notebook.root, Some(other));
     assert_eq!(settings.worlds.notebook.index, Some(home.join("index")));

@@ -1,10 +1,10 @@
-//! Settings of the front door that must be refused, and what is made of those that are not.
+//! HTTP and sign-in settings that must be refused, and the results of those that are accepted.
 
 use crate::config::{layers::load_with, settings::Settings};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// The settings of a file with this text, beside which a few files lie.
+/// Resolves a settings file with this text, in a folder with a few other files.
 fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
@@ -28,7 +28,7 @@ fn tokens(more: &str) -> String {
     format!("[server.auth.tokens]\nissuer = 'https://issuer.example'\n{more}")
 }
 
-/// Ways to sign in that cannot be used, and what the message names.
+/// Unusable ways to sign in, with the setting that the message names.
 fn bad_tokens_and_keys() -> Vec<(&'static str, String, &'static str)> {
     vec![
         (
@@ -81,7 +81,7 @@ fn bad_tokens_and_keys() -> Vec<(&'static str, String, &'static str)> {
     ]
 }
 
-/// Places and names that cannot be used.
+/// Unusable paths, addresses and names, with the setting that the message names.
 fn bad_places() -> Vec<(&'static str, String, &'static str)> {
     vec![
         (
