@@ -1,4 +1,4 @@
-//! Parts that several answers have.
+//! Parts that several answers share.
 
 use schemars::JsonSchema;
 use sectile_library::{
@@ -37,7 +37,7 @@ pub(super) struct SearchScope {
 }
 
 impl SearchScope {
-    /// What a search was made in. `before` is the tier of the search before it in the same context.
+    /// Describes the index that was searched. `before` is the tier of the previous search in the same context.
     pub(super) fn new(state: &IndexState, before: Option<Tier>) -> Self {
         let left_out = state.left_out.as_deref();
         Self {
@@ -57,7 +57,7 @@ impl SearchScope {
     }
 }
 
-/// Which retrieval a search used.
+/// Returns the kind of retrieval that a search used.
 pub(super) fn retrieval(state: &IndexState) -> &'static str {
     match state.semantic {
         true => "lexical+semantic",
@@ -65,7 +65,7 @@ pub(super) fn retrieval(state: &IndexState) -> &'static str {
     }
 }
 
-/// That another tier answers than before, in a sentence, where that is so.
+/// Returns a sentence saying that the tier changed since the previous search, if it did.
 pub(super) fn tier_change(before: Option<Tier>, now: Tier) -> Option<String> {
     let before = before.filter(|before| *before != now)?;
     Some(format!(
@@ -96,7 +96,7 @@ impl From<Scores> for ScoreParts {
     }
 }
 
-/// A score in millionths as a number.
+/// Converts a score in millionths to a number.
 pub(super) fn score(millionths: u32) -> f64 {
     f64::from(millionths) / 1e6
 }
@@ -131,14 +131,14 @@ pub(super) struct GoneNote {
     new_source_id: Option<String>,
 }
 
-/// What became of a passage that was found before.
+/// The state of a passage that an earlier search found.
 pub(super) enum PassageVerdict {
     Verified(Box<Quote>),
     Gone(GoneNote),
 }
 
 impl PassageVerdict {
-    /// A passage that is gone is news, any other failure is one.
+    /// Converts a quote. A passage that is gone is a verdict; any other failure stays an error.
     pub(super) fn of(quote: Result<Quote, NotebookError>) -> Result<Self, NotebookError> {
         match quote {
             Ok(quote) => Ok(Self::Verified(Box::new(quote))),
@@ -159,13 +159,13 @@ impl PassageVerdict {
     }
 }
 
-/// The first `most` characters of a text, on one line.
+/// Returns the first `most` characters of `text`, on one line.
 pub(super) fn snippet(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(most).collect()
 }
 
-/// A number of things, in words.
+/// Formats a count with its noun: `1 passage`, `2 passages`.
 pub(super) fn counted(count: usize, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),

@@ -1,7 +1,7 @@
-//! Every limit that this world enforces, by name. `list_constraints` answers them all.
+//! Every limit that this world enforces, by name. `list_constraints` returns them all.
 //!
-//! A number that bounds what a caller may send or gets back stands in [`FIXED`]; a test compares that table with the constants
-//! in the code, so that a new one cannot be forgotten. What settings bound is added by their names.
+//! A number that limits what a caller may send or gets back is in [`FIXED`]; a test compares that table with the constants
+//! in the code, so that a new one cannot be forgotten. Limits from settings are added under the names of the settings.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(crate) struct Limit {
 
 /// A limit that is the same everywhere.
 struct FixedLimit {
-    /// The constant, below this world.
+    /// Path of the constant, relative to this world.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test"))]
     constant: &'static str,
     name: &'static str,
@@ -86,13 +86,13 @@ const FIXED: &[FixedLimit] = fixed! {
     "max_shown_id_characters": errors::SHOWN_ID, "characters of an id that an error repeats";
 };
 
-/// What a caller without an index outside meets besides, where replicas share a secret.
+/// Further limits where replicas share a secret.
 const SEALED: &[FixedLimit] = fixed! {
     "context_handle_valid_s": seal::SEALED_HANDLE_S, "seconds that a sealed handle is good after entering";
     "max_clock_difference_s": seal::AHEAD_S, "seconds that the clock of another replica may be ahead";
 };
 
-/// Every limit that calls of this world meet.
+/// Returns every limit that applies to calls of this world.
 pub(super) fn all(world: &NotebookWorld) -> Vec<Limit> {
     let sealed = match world.contexts.are_sealed() {
         true => SEALED,
@@ -111,7 +111,7 @@ pub(super) fn all(world: &NotebookWorld) -> Vec<Limit> {
     limits
 }
 
-/// What the settings in `notebook.constraints` bound.
+/// Returns the limits set by `notebook.constraints`.
 fn of_settings(constraints: &Constraints) -> Vec<Limit> {
     let Constraints {
         max_passage_context,
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers that bound no call, and why each is none of a caller's business.
+    /// Numbers that do not limit a call, each with the reason why callers need not know it.
     const INTERNAL: [(&str, &str); 32] = [
         ("artifacts::SET_BYTES", "an estimate, within max_list_bytes"),
         ("artifacts::SHOWN", "names in a message"),
@@ -233,7 +233,7 @@ mod tests {
     /// Numbers that a storage reports itself.
     const OF_STORAGE: [&str; 1] = ["folder::MAX_ARTIFACT_FOLDERS"];
 
-    /// The constants in a file that are numbers or times, outside its tests.
+    /// Returns the constants in a file that are numbers or durations, outside its tests.
     fn constants(text: &str) -> impl Iterator<Item = &str> {
         let code = text
             .split("#[cfg(test)]\nmod tests {")
@@ -250,7 +250,7 @@ mod tests {
         })
     }
 
-    /// Every such constant in a folder of modules, as a path below it.
+    /// Collects every such constant in a folder of modules, as a path relative to it.
     fn all_constants(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    /// How the constants of queries begin, which are those of another crate.
+    /// Prefix of the constants for queries, which another crate defines.
     const MAX_QUERY: &str = "MAX_QUERY_";
 
     #[test]

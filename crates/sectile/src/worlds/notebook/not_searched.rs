@@ -1,5 +1,5 @@
-//! How answers name the notebooks that no search looks into: what was not read can neither be found nor be said not to be
-//! there.
+//! Reports the notebooks that searches leave out: nothing can be said about text that was not read, not even that it is
+//! absent.
 
 use schemars::JsonSchema;
 use sectile_library::left_out::{LeftOutNotebook, MOST_NAMED, WhyLeftOut};
@@ -16,7 +16,7 @@ pub(crate) struct NotSearched {
     reason: &'static str,
 }
 
-/// The first of them, for an answer.
+/// Returns the first few of them, for an answer.
 pub(crate) fn named(left_out: &[LeftOutNotebook]) -> Vec<NotSearched> {
     let first = left_out.iter().take(MOST_NAMED);
     first
@@ -27,7 +27,7 @@ pub(crate) fn named(left_out: &[LeftOutNotebook]) -> Vec<NotSearched> {
         .collect()
 }
 
-/// The same in a sentence; `None` when there is nothing to say.
+/// Returns a sentence that names the first few of them; `None` if none were left out.
 pub(crate) fn told(left_out: &[LeftOutNotebook]) -> Option<String> {
     if left_out.is_empty() {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn told(left_out: &[LeftOutNotebook]) -> Option<String> {
     ))
 }
 
-/// The word in answers.
+/// Returns the word used in answers.
 fn word(why: WhyLeftOut) -> &'static str {
     match why {
         WhyLeftOut::TooLarge => "too_large",

@@ -45,7 +45,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     Ok(Some(context.surface(spec(&settings.constraints), world)))
 }
 
-/// A limit that is not the world's own.
+/// Returns a limit that the server enforces, not this world.
 fn limit((name, value): (&String, &u64)) -> Limit {
     Limit {
         value: *value,

@@ -68,29 +68,29 @@ impl Default for Constraints {
     }
 }
 
-/// What the notebook world works with.
+/// The checked settings of the notebook world.
 #[derive(Clone)]
 pub(crate) struct NotebookSettings {
-    /// Folder of the collections, when it is configured.
+    /// Folder of the collections, if configured.
     pub(crate) root: Option<PathBuf>,
-    /// Bucket of the collections, when they are in one.
+    /// Bucket of the collections, if they are in one.
     pub(crate) bucket: Option<S3Settings>,
-    /// Where artifacts are, when they are not with the notebooks.
+    /// Location of the artifacts, if they are not with the notebooks.
     pub(crate) artifacts: Option<ArtifactLocation>,
-    /// Database of the vectors, when they are in one.
+    /// Database of the vectors, if they are in one.
     pub(crate) postgres: Option<PostgresSettings>,
-    /// Folder of the indexes, when it is not beside the notebooks.
+    /// Folder of the indexes, if it is not next to the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: Constraints,
-    /// What handles are sealed with, where several replicas share it.
+    /// The secret that seals handles, if several replicas share one.
     pub(crate) shared_secret: Option<Secret>,
     /// Largest notebook that is read, in bytes.
     pub(crate) max_note_bytes: u64,
-    /// Limits of the storages that are used, by the names of their settings, as they are written.
+    /// Limits of the storages in use, by setting, as written.
     pub(crate) storage_limits: BTreeMap<String, u64>,
 }
 
-/// A place for artifacts alone.
+/// A storage for artifacts alone.
 #[derive(Clone)]
 pub(crate) enum ArtifactLocation {
     Folder(PathBuf),
@@ -142,14 +142,14 @@ impl SettingsSection for NotebookSection {
 }
 
 impl NotebookSettings {
-    /// Whether there are notebooks to serve.
+    /// Returns whether there are notebooks to serve.
     pub(crate) fn is_configured(&self) -> bool {
         self.root.is_some() || self.bucket.is_some()
     }
 }
 
 impl NotebookSection {
-    /// The folder or the bucket of the collections.
+    /// Returns the folder or the bucket of the collections.
     fn notebooks(
         &self,
         reader: SettingsReader<'_>,
@@ -170,7 +170,7 @@ impl NotebookSection {
                 root = root.or(path);
                 None
             }
-            // A folder on the command line is what is served.
+            // A folder on the command line takes precedence over the bucket.
             "s3" | "supabase" if is_flag => None,
             "s3" | "supabase" if root.is_some() => {
                 let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
@@ -188,7 +188,7 @@ impl NotebookSection {
         Ok((root, bucket))
     }
 
-    /// Where artifacts are, when they are not with the notebooks in `root`.
+    /// Returns the location of the artifacts, if they are not with the notebooks in `root`.
     fn artifacts(
         &self,
         reader: SettingsReader<'_>,
@@ -210,7 +210,7 @@ impl NotebookSection {
         Ok(artifacts)
     }
 
-    /// The secret that replicas share, if the settings name one.
+    /// Returns the secret that replicas share, if the settings name one.
     fn shared_secret(&self, reader: SettingsReader<'_>) -> Result<Option<Secret>, ConfigError> {
         const KEY: &str = "notebook.shared_secret_file";
         let file = self.shared_secret_file.as_str();
@@ -224,7 +224,7 @@ impl NotebookSection {
     }
 }
 
-/// The database of the vectors, if they are in one.
+/// Returns the database of the vectors, if they are in one.
 fn postgres(
     reader: SettingsReader<'_>,
     raw: &VectorStorageSection,
@@ -269,7 +269,7 @@ fn postgres(
     }
 }
 
-/// A bucket, which the section `section` of the settings is about.
+/// Returns the bucket that the section `section` of the settings describes.
 fn s3(
     reader: SettingsReader<'_>,
     section: &str,

@@ -1,10 +1,10 @@
-//! Tokens that nobody can guess.
+//! Tokens that cannot be guessed.
 
 use sectile_mcp::access::random_bytes;
 
 use super::errors::NotebookError;
 
-/// A random UUID, version 4.
+/// Returns a random UUID, version 4.
 pub(crate) fn uuid() -> Result<String, NotebookError> {
     let mut bytes: [u8; 16] = random_bytes()
         .map_err(|_| NotebookError::of_server("The system gives no random numbers."))?;

@@ -1,7 +1,7 @@
-//! What differs between two equal calls on an equal library, as a published list. All else in an answer is a function of the
-//! question and of the library.
+//! The published list of fields that may differ between two equal calls on the same library. Everything else in an answer
+//! is a function of the call and the library.
 
-/// Each as the tool, a space, and the path in its answer; `[]` stands for every entry of a list.
+/// Fields that may differ, each as the tool, a space, and the path in its answer; `[]` stands for every entry of a list.
 pub(crate) const VOLATILE: [&str; 26] = [
     "describe_world session",
     "describe_world retrieval.active",
@@ -31,7 +31,7 @@ pub(crate) const VOLATILE: [&str; 26] = [
     "next_stream_chunk payload.items[].last_verified",
 ];
 
-/// What else may change, and how it shows.
+/// What else may change, and how answers show it.
 pub(crate) const VOLATILE_RULES: [&str; 3] = [
     "the tier that answers a collection changes when its second tier is completed, or falls behind the notebooks; results, scores and totals are the same as long as metadata.tier is",
     "a search that another tier answers than the search before it in the same context says so in metadata.tier_change, and a stream in the why of its first chunk",

@@ -1,4 +1,5 @@
-//! The same in a build without the feature `backends`: it knows the settings of the storages, but has none of them.
+//! The stand-in for `servers.rs` in a build without the feature `backends`, which knows the settings of the storages but
+//! cannot open any.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the notebook world's notebooks, vectors and artifacts are, as it is written.
+//! The storage sections of the notebook world's settings, as they are written.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

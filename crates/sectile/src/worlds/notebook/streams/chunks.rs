@@ -1,4 +1,4 @@
-//! What a stream delivers: chunks, each with what it adds and the measured fact why, and the record of completion.
+//! Builds the chunks of a stream, each with what it adds and the measured reason, and the record of completion.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +19,16 @@ use super::{
     Cluster, MOST_LINKS, SECTIONS_A_CHUNK, Stream, StreamReference, StreamStep,
 };
 
-/// Most characters of one whole section.
+/// Maximum number of characters quoted from one section.
 pub(crate) const MOST_CHARACTERS: usize = 8000;
 
-/// How a stream reads what it discloses.
+/// The functions through which a stream reads what it discloses.
 pub(crate) struct StreamReader<'a> {
-    /// Reads and hashes a passage now.
+    /// Reads and hashes a passage.
     pub(crate) quote: &'a QuoteFn<'a>,
-    /// Which artifacts record one of these notebooks as a source, the first few of them.
+    /// Finds the first few artifacts that record one of these notebooks as a source.
     pub(crate) linked: &'a Finding<'a>,
-    /// Those of these artifacts that do so now, with their state.
+    /// Returns those of the given artifacts that still do, with their state.
     pub(crate) links: &'a LinkFn<'a>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct StreamChunk {
     summary: Option<Summary>,
     /// What comes next.
     continuation: Continuation,
-    /// For the access log.
+    /// The references in this answer, for the access log.
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) handed_out: Vec<String>,
@@ -175,7 +175,7 @@ struct Continuation {
     stream_closed: Option<bool>,
 }
 
-/// The payload of a chunk with what is said of it.
+/// The payload of a chunk with its explanation.
 struct Delivery {
     payload: ChunkPayload,
     what_changed: String,
@@ -184,14 +184,14 @@ struct Delivery {
 }
 
 impl StreamChunk {
-    /// Whether it is the last answer of its stream.
+    /// Returns whether this is the last answer of its stream.
     pub(crate) fn is_completion(&self) -> bool {
         self.summary.is_some()
     }
 }
 
 impl Stream {
-    /// The next chunk, or the record of completion. Nothing has been delivered when this fails.
+    /// Returns the next chunk, or the record of completion. If this fails, nothing counts as delivered.
     pub(crate) fn pull(
         &mut self,
         reading: &StreamReader<'_>,
@@ -274,7 +274,7 @@ impl Stream {
         })
     }
 
-    /// What was measured by the search.
+    /// Explains the references by what the search measured.
     fn why_references(&self, first: usize, references: &[StreamReference]) -> String {
         let mut why = match references {
             [] => "The search found 0 passages in the notebooks that were searched.".to_owned(),
@@ -407,7 +407,7 @@ impl Stream {
     }
 }
 
-/// One page of a list, and the place of its first entry.
+/// Returns one page of a list, with the index of its first entry.
 fn page_of<T>(all: &[T], page: usize, size: usize) -> (usize, &[T]) {
     let first = (page * size).min(all.len());
     let end = (first + size).min(all.len());
@@ -419,7 +419,7 @@ fn ids(references: &[StreamReference]) -> Vec<String> {
     ids.map(|reference| reference.id.to_string()).collect()
 }
 
-/// What a chunk adds, in a sentence or two.
+/// Describes in a sentence or two what a chunk adds.
 fn added(what: &str, first: usize, count: usize, all: usize, gone: usize) -> String {
     let mut text = match count {
         0 => format!("Added no {what}s."),
@@ -436,7 +436,7 @@ fn added(what: &str, first: usize, count: usize, all: usize, gone: usize) -> Str
     text
 }
 
-/// What every item has, read now; and the quote, where there is one.
+/// Returns the fields that every item has, read in this call, and the quote, if there is one.
 fn item(
     id: &SourceId,
     reading: &StreamReader<'_>,
@@ -506,7 +506,7 @@ fn measured(cluster: &Cluster) -> String {
     )
 }
 
-/// One item for each, and how many of them are gone.
+/// Returns one item for each entry, and the number of those that are gone.
 fn items<T>(
     all: &[T],
     make: impl Fn(&T) -> Result<StreamItem, NotebookError>,
@@ -520,7 +520,7 @@ fn items<T>(
     Ok((payload, gone))
 }
 
-/// Hits for each 1,000 bytes, in thousandths.
+/// Returns the hits per 1,000 bytes, rounded to thousandths.
 fn density(hits: usize, bytes: usize) -> f64 {
     let thousandths = hits.saturating_mul(1_000_000) / bytes.max(1);
     u32::try_from(thousandths).map_or(f64::from(u32::MAX), f64::from) / 1000.0

@@ -77,7 +77,7 @@ fn stream(found: VerifiedResults, page: usize, token: &str) -> Stream {
     Stream::new(beginning, found, storage.as_ref(), &|| false).expect("a stream")
 }
 
-/// Quotes from a text.
+/// Quotes from the text of one notebook.
 fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
     let bytes = id.span.slice(text.as_bytes());
     let digest = Digest::of(bytes);
@@ -307,7 +307,7 @@ fn expired_finished_dropped_and_unknown_tokens_are_told_apart() {
         reason(&mut streams, "b", 300),
         Some(NotebookError::StreamTokenExpired)
     );
-    // Later too, and how it ended does not change.
+    // Still so later, and the reported end does not change.
     streams.end_all(StreamEnd::CollectionChanged, 400);
     assert_eq!(
         reason(&mut streams, "b", 400),

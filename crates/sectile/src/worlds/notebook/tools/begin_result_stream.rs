@@ -129,7 +129,7 @@ fn handle(
         note: call
             .for_caller("No content returned. Use next_stream_chunk to retrieve incrementally."),
     };
-    // The references themselves are handed out by the chunks.
+    // The chunks return the references themselves.
     entered
         .context
         .record(created_at, "begin_result_stream", Vec::new());

@@ -1,4 +1,4 @@
-//! `describe_world`: what this world is for, and what it refuses.
+//! `describe_world`: the purpose of this world, and what it refuses.
 
 use schemars::JsonSchema;
 use sectile_library::shelf::IndexState;

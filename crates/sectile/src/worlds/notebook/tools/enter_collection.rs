@@ -1,4 +1,4 @@
-//! `enter_collection`: the one act that makes notebooks readable.
+//! `enter_collection`: the one call that makes notebooks readable.
 
 use schemars::JsonSchema;
 use sectile_library::collection;
@@ -100,7 +100,7 @@ fn handle(
     Ok((entered, AnswerFacts::default()))
 }
 
-/// Goes back to the safe state. No storage is asked, so nothing can keep a caller from it.
+/// Returns to the safe state. No storage is involved, so this cannot fail because of one.
 fn leave(
     world: &NotebookWorld,
     params: EnterCollectionParams,

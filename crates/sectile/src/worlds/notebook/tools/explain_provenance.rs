@@ -1,4 +1,4 @@
-//! `explain_provenance`: where a passage or an artifact comes from.
+//! `explain_provenance`: the origin of a passage or an artifact.
 
 use schemars::JsonSchema;
 use sectile_library::provenance::{self, Provenance};

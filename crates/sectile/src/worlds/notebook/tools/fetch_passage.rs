@@ -125,7 +125,7 @@ impl From<Quote> for PassageAnswer {
     }
 }
 
-/// Every error is about the id that was asked for, whatever it is.
+/// Every error names the requested id, whatever its cause.
 fn handle(
     world: &NotebookWorld,
     params: FetchPassageParams,

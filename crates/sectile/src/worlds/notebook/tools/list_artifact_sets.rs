@@ -1,4 +1,4 @@
-//! `list_artifact_sets`: what was derived from the active collection.
+//! `list_artifact_sets`: the material derived from the active collection.
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, ArtifactSets};

@@ -1,4 +1,4 @@
-//! `list_collections`: which collections there are, without their contents.
+//! `list_collections`: all collections, without their contents.
 
 use schemars::JsonSchema;
 use sectile_library::collection::{self, CollectionCard};

@@ -163,7 +163,7 @@ fn listed(
     all_limits: Vec<Limit>,
     call: &CallContext,
 ) -> ConstraintsAnswer {
-    // What is about tools that are not there for the caller is left out.
+    // Rules about tools that are hidden from the caller are left out.
     let for_caller = |texts: &[&'static str]| -> Vec<Cow<'static, str>> {
         let texts = texts.iter().map(|text| call.for_caller(text));
         texts.filter(|text| !text.is_empty()).collect()

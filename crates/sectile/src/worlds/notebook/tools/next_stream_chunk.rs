@@ -33,10 +33,10 @@ struct NextStreamChunkParams {
     context_handle: Option<String>,
 }
 
-/// Between two looks whether another call still pulls from the stream.
+/// Pause between two checks whether another call is still pulling from the stream.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The stream, once no other call pulls from it.
+/// Returns the stream, once no other call is pulling from it.
 fn pulled<'s>(
     running: &'s Mutex<Stream>,
     stop: &dyn Fn() -> bool,

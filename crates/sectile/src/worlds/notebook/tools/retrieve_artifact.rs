@@ -1,4 +1,4 @@
-//! `retrieve_artifact`: derived material, with where it comes from and what it is not.
+//! `retrieve_artifact`: derived material, with its provenance and a disclaimer.
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, Artifact};

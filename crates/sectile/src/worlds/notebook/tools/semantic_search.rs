@@ -1,4 +1,4 @@
-//! `semantic_search`: references to the passages of the active collection that fit a query.
+//! `semantic_search`: references to the passages of the active collection that match a query.
 
 use std::{borrow::Cow, time::Instant};
 
@@ -16,10 +16,10 @@ use super::super::{
     search_query,
 };
 
-/// Most characters of a preview.
+/// Maximum number of characters in a preview.
 pub(in super::super) const PREVIEW: usize = 100;
 
-/// Results when the call does not say how many.
+/// Number of results if the call does not say how many.
 const DEFAULT_K: usize = 10;
 
 pub(super) fn tool(max_search_results: usize) -> Tool<NotebookWorld> {
@@ -44,7 +44,7 @@ struct SemanticSearchParams {
     context_handle: Option<String>,
 }
 
-/// The schema of the arguments, with the most results that the settings allow.
+/// Returns the schema of the arguments, with the maximum number of results from the settings.
 fn input(most: usize) -> JsonObject {
     let mut schema = input_schema::<SemanticSearchParams>();
     let property = schema
