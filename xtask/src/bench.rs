@@ -1,4 +1,4 @@
-//! Builds what is measured in release form, and runs the measurements.
+//! Builds the measured programs in release mode, and runs the measurements.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     only.extend(args.retrieval.then_some("retrieval"));
     let wants = |name: &str| only.is_empty() || only.contains(&name);
     let outside = repo.target.join("outside");
-    // Without one of them, everything else is measured all the same.
+    // If one of them is missing, everything else is still measured.
     if wants("original") {
         tell_missing("the editor", install::ORIGINAL.install(&outside));
     }
@@ -65,7 +65,7 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     process::run(&mut measurements).map(|()| None)
 }
 
-/// Says what there is nothing to compare with, and why.
+/// Reports a missing comparison, and why it is missing.
 fn tell_missing(measured: &str, installed: Result<Option<String>>) {
     if let Some(missing) = installed.unwrap_or_else(|error| Some(format!("{error:#}"))) {
         println!("nothing to compare {measured} with: {missing}");

@@ -1,6 +1,6 @@
 //! Repository chores, run as `cargo xtask <command>`.
 //!
-//! `ci` is the gate: what it refuses does not land. Each of its steps can be run alone.
+//! `ci` is the gate: a change that fails it is not merged. Each of its steps can be run alone.
 
 #![expect(
     clippy::disallowed_methods,

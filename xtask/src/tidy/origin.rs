@@ -1,18 +1,18 @@
-//! The repository holds only what we wrote: no corpus, query set, manual or licence of other people.
+//! Checks that the repository contains only our own work: no third-party corpus, query set, manual or licence.
 //!
-//! Nobody can tell from a file who wrote it. So files of the kinds in which text of others arrives are allowed only where a
-//! row here says what they are, and adding a row is a decision that a review sees.
+//! A file does not show who wrote it. So files of the types in which third-party text usually arrives are allowed only if a
+//! row here says what they are, and a review sees every new row.
 
 use super::{Finding, Tree};
 
-/// Files in which text of others arrives by their endings, whatever their place.
+/// Extensions of files in which third-party text usually arrives, in any folder.
 const DATA: &[&str] = &[
     "7z", "adoc", "arrow", "br", "bz2", "csv", "db", "docx", "epub", "feather", "gz", "htm",
     "html", "ipynb", "json", "jsonl", "mdx", "ndjson", "npy", "npz", "parquet", "pdf", "rst",
     "sqlite", "tar", "tex", "tgz", "tsv", "txt", "xml", "xz", "zip", "zst",
 ];
 
-/// What is ours all the same: a file, or a folder with a slash at its end, and how it came about.
+/// Such files that are our own: a file, or a folder with a trailing slash, and how it was made.
 const OURS: &[(&str, &str)] = &[
     (
         "bench/k8s-docs/qrels-questions.tsv",
@@ -44,7 +44,7 @@ const OURS: &[(&str, &str)] = &[
     ("test-corpus/words/", "sentences that we wrote for tests"),
 ];
 
-/// Where Markdown is ours: a file, or a folder with a slash at its end.
+/// Our own Markdown: a file, or a folder with a trailing slash.
 const MARKDOWN: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -66,7 +66,7 @@ const MARKDOWN: &[&str] = &[
     "test-corpus/manual/",
 ];
 
-/// Names that files of others bring along.
+/// Names of files that usually accompany third-party work.
 const PAPERS: &[&str] = &[
     "attribution",
     "authors",
@@ -82,7 +82,7 @@ const PAPERS: &[&str] = &[
     "third_party",
 ];
 
-/// Such files that belong to what is here: our own licences, and those of the models' parents.
+/// Such files that belong here: our own licences, and those of the models that ours are derived from.
 const OUR_PAPERS: &[&str] = &[
     "LICENSE-APACHE",
     "LICENSE-MIT",
@@ -93,12 +93,12 @@ const OUR_PAPERS: &[&str] = &[
     "model/NOTICE",
 ];
 
-/// No file that a person writes is larger, in bytes.
+/// The size in bytes that a file written by a person does not exceed.
 const LARGE: usize = 100_000;
-/// Larger files that are made by a program.
+/// Larger files that a program generates.
 const LARGE_FILES: &[&str] = &["Cargo.lock", "crates/sectile/test_data/section_source.json"];
 
-/// What to do instead of committing somebody's text.
+/// The alternative to committing third-party text.
 const INSTEAD: &str = "text of others stays outside: let `cargo xtask eval` read it from ../shared, and write documents of our own \
                        for tests (`test-corpus`)";
 
@@ -118,7 +118,7 @@ pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         let is_listed = |(place, _): &(&str, &str)| covers(place, path);
-        // Seeds of failed cases, which proptest writes.
+        // Seeds of failed cases, written by proptest.
         let is_seed = path.contains("/proptest-regressions/") && ending == "txt";
         if DATA.contains(&ending) && !is_seed && !OURS.iter().any(is_listed) {
             report(format!(
@@ -144,7 +144,7 @@ pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a row is about a path: the same file, or a folder above it.
+/// Returns whether a row covers a path: the same file, or a folder above it.
 fn covers(place: &str, path: &str) -> bool {
     if place.ends_with('/') {
         path.starts_with(place)
@@ -153,7 +153,7 @@ fn covers(place: &str, path: &str) -> bool {
     }
 }
 
-/// Rows for files that are gone would let others in under their names.
+/// Finds rows for files that no longer exist, which would admit other files under their names.
 pub(super) fn rows_of_origin_are_needed(tree: &Tree) -> Vec<Finding> {
     let paths: Vec<&str> = tree
         .files

@@ -1,4 +1,4 @@
-//! The page of error codes: those of the frame, then those of each world.
+//! The page of error codes: those of the framework, then those of each world.
 
 use sectile_mcp::{ErrorList, ErrorRow, UnknownTool, WorldCard, frame_errors};
 
@@ -53,7 +53,7 @@ fn write(page: &mut MarkdownPage, owner: &str, list: &ErrorList) {
     }
 }
 
-/// One line of the page for all causes of a code.
+/// Returns one line of the page for all causes of a code.
 fn line(code: &str, rows: &[&ErrorRow]) -> [String; 3] {
     let of_code = || rows.iter().filter(|row| row.code == code);
     let numbers = distinct(of_code().filter_map(|row| row.number));
