@@ -284,7 +284,7 @@ fn keys(reader: SettingsReader<'_>, raw: &raw::RawAuth) -> Result<Option<KeyFile
         return Ok(None);
     };
     let parsed = KeyFile::parse(&text).map(Some);
-    parsed.map_err(|problem| reader.refuse(KEYS_FILE, format!("a file of keys ({problem})")))
+    parsed.map_err(|problem| reader.refuse(KEYS_FILE, format!("a valid key file ({problem})")))
 }
 
 fn tokens(
@@ -304,7 +304,7 @@ fn tokens(
         } else {
             SECRET
         };
-        return Err(reader.refuse(key, "where a secret of at least 32 bytes is"));
+        return Err(reader.refuse(key, "the source of a secret of at least 32 bytes"));
     }
     let text = reader.text(SET, &raw.jwks_file)?;
     let key_set = match (text, reader.target(SET_URL, &raw.jwks_url)?) {
@@ -321,7 +321,7 @@ fn tokens(
         return Ok(None);
     }
     if raw.issuer.is_empty() {
-        return Err(reader.refuse("server.auth.tokens.issuer", "set when tokens are taken"));
+        return Err(reader.refuse("server.auth.tokens.issuer", "set when tokens are accepted"));
     }
     let authorization_servers = match raw.authorization_servers.as_slice() {
         // An issuer that is not a URL cannot be queried.
@@ -355,7 +355,10 @@ fn context(
         return Ok(None);
     };
     if !has_tokens {
-        return Err(reader.refuse(KEY, "empty unless tokens are taken, which it is asked with"));
+        return Err(reader.refuse(
+            KEY,
+            "empty unless tokens are accepted: it is queried with them",
+        ));
     }
     Ok(Some(ContextSettings {
         url,
@@ -377,7 +380,7 @@ fn small_client(
         proxy: None,
         extra_roots: None,
     });
-    client.map_err(|problem| reader.refuse(key, format!("a place that can be asked ({problem})")))
+    client.map_err(|problem| reader.refuse(key, format!("a URL that can be queried ({problem})")))
 }
 
 #[cfg(test)]

@@ -51,10 +51,10 @@ impl ValueKind {
     /// Describes the kind in words, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Text => "text in quotes".to_owned(),
+            Self::Text => "a string in quotes".to_owned(),
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Texts => "a list of texts".to_owned(),
+            Self::Texts => "a list of strings".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Tables(_) => "a list of tables".to_owned(),
         }

@@ -88,7 +88,7 @@ impl fmt::Display for ConfigErrors {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
-    #[error("{file}: the settings file does not exist. Make one with `sectile config init`.")]
+    #[error("{file}: the settings file does not exist. Create one with `sectile config init`.")]
     NoFile { file: String },
     #[error("{file}: the settings file cannot be read ({reason}).")]
     Unreadable { file: String, reason: String },
@@ -117,7 +117,7 @@ pub(crate) enum ConfigError {
         nearest: Option<String>,
     },
     #[error(
-        "{}: `{key}` has the pattern `{pattern}`, which cannot be read. Write it as in a .gitignore file.",
+        "{}: `{key}` has the pattern `{pattern}`, which is not valid. Write it as in a .gitignore file.",
         .origin.place()
     )]
     BadPattern {
@@ -126,7 +126,7 @@ pub(crate) enum ConfigError {
         pattern: String,
     },
     #[error(
-        "{}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs keys or tokens in [server.auth].",
+        "{}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; any other address requires keys or tokens in [server.auth].",
         .origin.place()
     )]
     NotLoopback { origin: ValueOrigin, key: String },

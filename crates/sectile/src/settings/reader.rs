@@ -58,7 +58,7 @@ impl SettingsReader<'_> {
             Ok(None) => "it is too large".to_owned(),
             Err(error) => files::reason(error.kind()),
         };
-        Err(self.refuse(key, format!("a file that can be read ({problem})")))
+        Err(self.refuse(key, format!("a readable file ({problem})")))
     }
 
     /// Returns a secret from a file or from the environment, trimmed of white space.
@@ -76,7 +76,7 @@ impl SettingsReader<'_> {
             (None, name) => env::secret(name).ok_or_else(|| {
                 self.refuse(
                     variable_key,
-                    "the name of a variable of the environment that is set",
+                    "the name of an environment variable that is set",
                 )
             })?,
         };
@@ -87,7 +87,7 @@ impl SettingsReader<'_> {
             } else {
                 file_key
             };
-            return Err(self.refuse(key, "where a secret is; there is none"));
+            return Err(self.refuse(key, "the source of a secret, but it is empty"));
         }
         Ok(Some(Secret::new(text)))
     }

@@ -21,38 +21,39 @@ use crate::settings::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NotebookSection {
-    /// Folder whose folders are the collections, relative to the settings file. Empty: the world is not served from this
-    /// file.
+    /// Folder whose subfolders are the collections, relative to the settings file. If this and `notebook_storage.path` are
+    /// empty, the world is not served from this file.
     pub(crate) root: String,
-    /// Folder for the indexes, relative to the settings file. Empty: `.sectile/notebook` in the folder of the collections.
+    /// Folder for the indexes, relative to the settings file. If empty, `.sectile/notebook` in the folder of the
+    /// collections.
     pub(crate) index: String,
-    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it each of
-    /// them takes the context_handles of the others. Empty: a context_handle is good in its process only.
+    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it, each
+    /// replica accepts the `context_handle`s of the others. If empty, a `context_handle` is valid in its own process only.
     pub(crate) shared_secret_file: String,
-    /// Where the notebooks are.
+    /// Storage of the notebooks.
     pub(crate) notebook_storage: NotebookStorageSection,
-    /// Where their vectors are.
+    /// Storage of the vectors.
     pub(crate) vector_storage: VectorStorageSection,
-    /// Where derived artifacts are.
+    /// Storage of derived artifacts.
     pub(crate) artifact_storage: ArtifactStorageSection,
-    /// Bounds on what is handed out.
+    /// Limits on what is returned.
     pub(crate) constraints: Constraints,
 }
 
-/// Bounds on what the notebook world hands out.
+/// Limits on what the notebook world returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Constraints {
-    /// Most characters of the notebook before and after a passage.
+    /// Maximum number of characters of context before and after a passage.
     #[schemars(range(min = 0, max = 10_000))]
     pub(crate) max_passage_context: usize,
-    /// Most results of a search, and most references of a result stream.
+    /// Maximum number of results of a search, and of references in a result stream.
     #[schemars(range(min = 1, max = 50))]
     pub(crate) max_search_results: usize,
-    /// How long a result stream lasts from its beginning, in seconds.
+    /// Lifetime of a result stream from its start, in seconds.
     #[schemars(range(min = 1, max = 86_400))]
     pub(crate) stream_timeout_s: u64,
-    /// Entries of one chunk of a result stream.
+    /// Number of entries in one chunk of a result stream.
     #[schemars(range(min = 1, max = 50))]
     pub(crate) stream_chunk_size: usize,
 }
@@ -164,7 +165,7 @@ impl NotebookSection {
                 if !is_flag && root.is_some() && path.is_some() && root != path {
                     return Err(reader.refuse(
                         &path_key,
-                        "left out when notebook.root is set: both are the folder of the collections",
+                        "empty when notebook.root is set: both name the folder of the collections",
                     ));
                 }
                 root = root.or(path);
@@ -235,14 +236,14 @@ fn postgres(
         "embedded" => {
             return Err(reader.refuse(
                 &key("connection"),
-                "empty: embedded vectors lie beside the notebooks",
+                "empty for embedded vectors, which are stored with the indexes",
             ));
         }
         "pgvector" => {}
         _ => {
             return Err(reader.refuse(
                 &key("type"),
-                "embedded or pgvector; this version serves no other storage, such as pinecone, weaviate",
+                "embedded or pgvector; other storages, such as pinecone or weaviate, are not supported",
             ));
         }
     }
@@ -300,11 +301,11 @@ fn s3(
         }),
         (None, None) => None,
         (Some(_), None) => {
-            let expected = "set, here or as secret_key_env, where there is an access key";
+            let expected = "set, here or as secret_key_env, when there is an access key";
             return Err(reader.refuse(&key("secret_key_file"), expected));
         }
         (None, Some(_)) => {
-            let expected = "set, here or as access_key_env, where there is a secret key";
+            let expected = "set, here or as access_key_env, when there is a secret key";
             return Err(reader.refuse(&key("access_key_file"), expected));
         }
     };
@@ -326,9 +327,6 @@ fn s3(
     };
     match settings.check() {
         Ok(()) => Ok(settings),
-        Err(problem) => Err(reader.refuse(
-            &path_key,
-            format!("a bucket that can be reached ({problem})"),
-        )),
+        Err(problem) => Err(reader.refuse(&path_key, format!("a usable bucket ({problem})"))),
     }
 }
