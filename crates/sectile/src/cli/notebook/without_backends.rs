@@ -5,8 +5,8 @@ use std::fs;
 
 use super::open;
 
-const LEFT_OUT: &str = "this build of sectile has no S3 or PostgreSQL storages; build it with `--features backends`, or use \
-                        a release.";
+const LEFT_OUT: &str = "this build of sectile does not include S3 or PostgreSQL storage; build it with `--features \
+                        backends`, or use a release.";
 
 #[test]
 fn storages_that_were_left_out_are_refused() {

@@ -55,13 +55,13 @@ struct ContextState {
 /// One call that was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct AccessRecord {
-    /// When, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub(crate) timestamp: i64,
-    /// The tool.
+    /// The tool that was called.
     pub(crate) tool: &'static str,
-    /// The collection that was active.
+    /// The active collection.
     pub(crate) collection_id: Option<String>,
-    /// The references that were handed out.
+    /// The references that were returned.
     pub(crate) reference_ids: Vec<String>,
 }
 

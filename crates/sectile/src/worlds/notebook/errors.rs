@@ -137,7 +137,7 @@ const HANDLE_UNKNOWN: ErrorRow = ErrorRow {
 };
 /// States [`SEALED_HANDLE_S`](super::seal::SEALED_HANDLE_S) in words.
 const SEALED_HANDLE_UNKNOWN: ErrorRow = ErrorRow {
-    recovery: "Call enter_collection again, and pass the context_handle that it returns: it is good for 24 hours.",
+    recovery: "Call enter_collection again, and pass the context_handle that it returns: it is valid for 24 hours.",
     ..HANDLE_UNKNOWN
 };
 const NO_COLLECTION: ErrorRow = ErrorRow {
@@ -153,7 +153,7 @@ const CHANGED: ErrorRow = ErrorRow {
     kind: FailureKind::NotFound,
     code: "source_not_found",
     number: None,
-    meaning: "The notebook has other text at that place now.",
+    meaning: "The notebook has different text at that position now.",
     recovery: "Call semantic_search again to find what it says now.",
 };
 const MOVED: ErrorRow = ErrorRow {
@@ -162,13 +162,13 @@ const MOVED: ErrorRow = ErrorRow {
     ..CHANGED
 };
 const DELETED: ErrorRow = ErrorRow {
-    meaning: "The notebook is gone, and its passages with it.",
-    recovery: "Call semantic_search again to find what there is now.",
+    meaning: "The notebook no longer exists, and neither do its passages.",
+    recovery: "Call semantic_search again to find current passages.",
     ..CHANGED
 };
 const TOO_LARGE: ErrorRow = ErrorRow {
-    meaning: "The notebook is larger now than a notebook may be, so nothing of it is read.",
-    recovery: "Ask the operator to divide the notebook, or to raise vault.max_note_bytes.",
+    meaning: "The notebook is now larger than the limit, so it is not read.",
+    recovery: "Ask the operator to split the notebook, or to raise vault.max_note_bytes.",
     ..CHANGED
 };
 const MALFORMED: ErrorRow = ErrorRow {
@@ -211,14 +211,14 @@ const FORBIDDEN: ErrorRow = ErrorRow {
     code: "operation_forbidden",
     number: None,
     meaning: "This operation is forbidden in Open Notebook world.",
-    recovery: "This world is read-only. Use external tools for mutation. tools/list shows all that it offers.",
+    recovery: "This world is read-only. Use external tools for mutation. tools/list shows everything it offers.",
 };
 const AMBIGUOUS: ErrorRow = ErrorRow {
     group: REQUESTS,
     kind: FailureKind::InvalidArguments,
     code: "ambiguous_request",
     number: None,
-    meaning: "An argument is missing, unknown, or not what the tool takes; context.argument names it.",
+    meaning: "An argument is missing, unknown or invalid; context.argument names it.",
     recovery: "Compare the arguments with the tool's input schema.",
 };
 const UPSTREAM: ErrorRow = ErrorRow {
@@ -304,7 +304,7 @@ impl NotebookError {
             )
             .into(),
             Self::StreamTokenInvalid { reason } => why(reason).into(),
-            Self::IndexDamaged => "The index was changed while it was searched.".into(),
+            Self::IndexDamaged => "The index changed during the search.".into(),
             Self::Cancelled => "The call was cancelled.".into(),
             _ => self.row().meaning.into(),
         }
@@ -367,14 +367,16 @@ fn gone(source_id: &str, reason: GoneReason) -> String {
     };
     let notebook = quoted(id.notebook.as_str());
     match reason {
-        GoneReason::Changed => format!("The notebook {notebook} has other text at that place now."),
+        GoneReason::Changed => {
+            format!("The notebook {notebook} has different text at that position now.")
+        }
         GoneReason::Moved => format!("The passage of the notebook {notebook} has moved."),
         GoneReason::Deleted => {
-            format!("The notebook {notebook} is gone, and its passages with it.")
+            format!("The notebook {notebook} no longer exists, and neither do its passages.")
         }
-        GoneReason::TooLarge => format!(
-            "The notebook {notebook} is larger now than a notebook may be, so nothing of it is read."
-        ),
+        GoneReason::TooLarge => {
+            format!("The notebook {notebook} is now larger than the limit, so it is not read.")
+        }
     }
 }
 
@@ -385,7 +387,7 @@ fn why(reason: &str) -> &'static str {
         "collection_changed" => "The stream was dropped when a collection was entered.",
         "collection_left" => "The stream was dropped when the collection was left.",
         "displaced" => {
-            "The stream was dropped because too many newer ones were begun in this context."
+            "The stream was dropped because too many newer ones were started in this context."
         }
         _ => "There is no such stream in this context.",
     }
@@ -483,8 +485,8 @@ pub(super) fn list() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": {\"type\": CODE, \"message\": ..., \"recovery\": ..., \
                \"context\": {...}}}`. `context` holds what a program can act on, such as `reason` or `argument`; errors about \
-               a passage have its `source_id` beside it. A call that the server refuses, as one that takes too long, is the \
-               JSON-RPC error of every world; its `data` has the same object besides, with the code in `context.reason`.",
+               a passage also have its `source_id`. A call that the server refuses, such as one that takes too long, is the \
+               JSON-RPC error of every world; its `data` also has the same object, with the code in `context.reason`.",
         codes: TABLE.to_vec(),
     }
 }

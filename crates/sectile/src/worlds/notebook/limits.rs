@@ -17,11 +17,11 @@ use super::{Constraints, NotebookWorld, contexts, errors, seal, streams, tools};
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Limit {
-    /// Its name; that of a setting where one sets it.
+    /// Name of the limit; if a setting defines it, the name of that setting.
     pub(crate) name: Cow<'static, str>,
-    /// The most that is allowed.
+    /// The highest value allowed.
     pub(crate) value: u64,
-    /// What it bounds.
+    /// Description of what is limited.
     pub(crate) bounds: Cow<'static, str>,
 }
 
@@ -54,25 +54,25 @@ const FIXED: &[FixedLimit] = fixed! {
     "max_preview_characters": tools::semantic_search::PREVIEW, "characters of a preview";
     "max_passage_bytes": tools::fetch_passage::MOST_BYTES, "bytes of a passage that can be quoted";
     "passage_target_bytes": indexing::LONGEST_CHUNK, "bytes up to which blocks become one passage; a longer block is not split";
-    "max_moved_candidates": quote::MOST_CANDIDATES, "places where a passage that moved is looked for";
-    "max_notebooks_named": left_out::MOST_NAMED, "notebooks that were not searched, as answers name them";
-    "max_streams": streams::MOST_STREAMS, "streams of one context; the oldest makes room";
+    "max_moved_candidates": quote::MOST_CANDIDATES, "positions where a moved passage is looked for";
+    "max_notebooks_named": left_out::MOST_NAMED, "notebooks that an answer names as not searched";
+    "max_streams": streams::MOST_STREAMS, "streams of one context; a new one replaces the oldest";
     "max_ended_streams": streams::MOST_ENDED, "ended streams of one context whose end is remembered";
-    "max_sections_a_chunk": streams::SECTIONS_A_CHUNK, "sections of one chunk, within stream_chunk_size";
+    "max_sections_a_chunk": streams::SECTIONS_A_CHUNK, "sections of one chunk, at most stream_chunk_size";
     "max_section_characters": streams::chunks::MOST_CHARACTERS, "characters of a section in a chunk; a longer one is cut and marked";
     "max_artifact_links": streams::MOST_LINKS, "artifacts that one stream links to";
     "max_access_records": contexts::MOST_RECORDS, "calls of one context that are remembered; all are counted";
-    "max_context_handles": contexts::MOST_HANDLES, "handles at the same time; the caller with the most gives up one";
-    "context_handle_idle_s": contexts::HANDLE_IDLE_S, "seconds that anything is kept for a handle after its last use";
-    "max_open_collections": shelves::MOST_OPEN, "collections open for search; the one used least recently makes room";
-    "max_list_bytes": artifacts::MOST_LISTED_BYTES, "bytes, about, of one page of collections or artifact sets";
+    "max_context_handles": contexts::MOST_HANDLES, "handles at the same time; the caller with the most loses one";
+    "context_handle_idle_s": contexts::HANDLE_IDLE_S, "seconds that the context of a handle is kept after its last use";
+    "max_open_collections": shelves::MOST_OPEN, "collections open for search; the least recently used one is closed";
+    "max_list_bytes": artifacts::MOST_LISTED_BYTES, "approximate bytes of one page of collections or artifact sets";
     "max_listed_source_bytes": artifacts::MOST_SOURCE_BYTES, "bytes of the names of a set's sources in a list";
-    "max_artifact_sets": artifacts::MAX_SETS, "sets of a collection that are counted and linked to";
-    "max_records_bytes": artifacts::MOST_RECORD_BYTES, "bytes, about, of the records that one call reads";
+    "max_artifact_sets": artifacts::MAX_SETS, "sets of a collection that are counted and linked";
+    "max_records_bytes": artifacts::MOST_RECORD_BYTES, "approximate bytes of the records that one call reads";
     "max_record_bytes": artifacts::record::MAX_BYTES, "bytes of a set.toml";
     "max_record_sources": artifacts::record::MAX_SOURCES, "sources of a set";
     "max_record_steps": artifacts::record::MAX_STEPS, "steps of a set";
-    "max_record_digests": artifacts::record::MAX_DIGESTS, "digests that go into, or come out of, a step";
+    "max_record_digests": artifacts::record::MAX_DIGESTS, "input digests, or output digests, of a step";
     "max_record_artifacts": artifacts::record::MAX_ARTIFACTS, "artifacts of a set";
     "max_step_parameters_bytes": artifacts::record::MAX_PARAMETERS, "bytes of the parameters of a step, as JSON";
     "max_tool_characters": artifacts::record::MAX_TOOL, "characters of the name of a step's tool";
@@ -88,7 +88,7 @@ const FIXED: &[FixedLimit] = fixed! {
 
 /// Further limits where replicas share a secret.
 const SEALED: &[FixedLimit] = fixed! {
-    "context_handle_valid_s": seal::SEALED_HANDLE_S, "seconds that a sealed handle is good after entering";
+    "context_handle_valid_s": seal::SEALED_HANDLE_S, "seconds that a sealed handle is valid after entering";
     "max_clock_difference_s": seal::AHEAD_S, "seconds that the clock of another replica may be ahead";
 };
 
@@ -138,12 +138,12 @@ fn of_settings(constraints: &Constraints) -> Vec<Limit> {
         limit(
             "stream_timeout_s",
             stream_timeout_s,
-            "seconds that a stream lasts from its beginning",
+            "seconds that a stream lasts from its start",
         ),
         limit(
             "stream_chunk_size",
             stream_chunk_size as u64,
-            "entries of one chunk of a stream, of whatever kind",
+            "entries of one chunk of a stream, of any kind",
         ),
     ]
 }
@@ -286,7 +286,7 @@ mod tests {
             assert_eq!(
                 places.iter().filter(|is_there| **is_there).count(),
                 1,
-                "`{constant}` belongs into FIXED, so that callers are told, or into INTERNAL with the reason why not"
+                "`{constant}` belongs in FIXED, which callers see, or in INTERNAL with the reason why not"
             );
         }
         // And nothing is listed that is not there.

@@ -46,7 +46,7 @@ pub(crate) fn told(left_out: &[LeftOutNotebook]) -> Option<String> {
     };
     let count = counted(left_out.len(), "notebook");
     Some(format!(
-        "Nothing is known of {count} that could not be searched: {names}{more}."
+        "Nothing is known about {count} that could not be searched: {names}{more}."
     ))
 }
 
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(told(&[]), None);
         assert_eq!(
             told(&left_out(2)).unwrap(),
-            "Nothing is known of 2 notebooks that could not be searched: n0.md (too large), n1.md (cannot be read)."
+            "Nothing is known about 2 notebooks that could not be searched: n0.md (too large), n1.md (cannot be read)."
         );
         let many = told(&left_out(13)).unwrap();
         assert!(

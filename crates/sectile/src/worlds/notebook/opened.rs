@@ -78,7 +78,7 @@ impl OpenLibrary {
                 Arc::<FolderStorage>::clone(root),
             ),
             (None, None) => {
-                return Err(OpenError::usage("there is no folder of notebooks."));
+                return Err(OpenError::usage("no folder of notebooks is configured."));
             }
         };
         let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {

@@ -41,7 +41,7 @@ impl HandleSeal {
         text.extend(collection.as_bytes());
         self.0
             .seal(&mark(caller), text)
-            .map_err(|_| NotebookError::of_server("No context_handle can be made."))
+            .map_err(|_| NotebookError::of_server("The context_handle cannot be created."))
     }
 
     /// Returns the collection that `handle` is for, if the handle belongs to `caller` and is still valid.

@@ -7,7 +7,7 @@ use super::errors::NotebookError;
 /// Returns a random UUID, version 4.
 pub(crate) fn uuid() -> Result<String, NotebookError> {
     let mut bytes: [u8; 16] = random_bytes()
-        .map_err(|_| NotebookError::of_server("The system gives no random numbers."))?;
+        .map_err(|_| NotebookError::of_server("The system did not return random numbers."))?;
     // Version 4, variant 1.
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;

@@ -34,6 +34,6 @@ pub(crate) const VOLATILE: [&str; 26] = [
 /// What else may change, and how answers show it.
 pub(crate) const VOLATILE_RULES: [&str; 3] = [
     "the tier that answers a collection changes when its second tier is completed, or falls behind the notebooks; results, scores and totals are the same as long as metadata.tier is",
-    "a search that another tier answers than the search before it in the same context says so in metadata.tier_change, and a stream in the why of its first chunk",
-    "while notebooks change, or are not compared with the index yet, metadata.changed_not_indexed, metadata.notebooks_not_searched and the why of a stream's first chunk say what is known of that",
+    "if another tier answers than for the previous search in the same context, a search says so in metadata.tier_change, and a stream in the why of its first chunk",
+    "while notebooks change, or are not compared with the index yet, metadata.changed_not_indexed, metadata.notebooks_not_searched and the why of a stream's first chunk say what is known",
 ];

@@ -8,8 +8,8 @@ use sectile_library::VectorIndexing;
 
 use super::{Bucket, OpenError};
 
-const LEFT_OUT: &str = "this build of sectile has no S3 or PostgreSQL storages; build it with `--features backends`, or use \
-     a release.";
+const LEFT_OUT: &str = "this build of sectile does not include S3 or PostgreSQL storage; build it with `--features \
+     backends`, or use a release.";
 
 /// Refuses to open storages that are servers.
 pub(super) struct Servers;

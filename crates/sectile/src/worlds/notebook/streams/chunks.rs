@@ -39,20 +39,20 @@ type LinkFn<'a> = dyn Fn(&[NotePath], &[String]) -> Result<Vec<ArtifactLink>, No
 /// One answer of a stream: a chunk, or the record of its completion.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StreamChunk {
-    /// The stream.
+    /// Token of the stream.
     stream_token: String,
     /// Number of the chunk, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_index: Option<usize>,
-    /// The step; at the end `stream_complete`.
+    /// The step; `stream_complete` at the end.
     chunk_type: &'static str,
-    /// What the chunk delivers.
+    /// Content of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<ChunkPayload>,
     /// What the chunk adds, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_metadata: Option<StreamMetadata>,
-    /// What was delivered.
+    /// Summary of the whole stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
     /// What comes next.
@@ -63,64 +63,64 @@ pub(crate) struct StreamChunk {
     pub(crate) handed_out: Vec<String>,
 }
 
-/// What a chunk delivers: items, or links at the end.
+/// Content of a chunk: items, or links in the last step.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Payload")]
 struct ChunkPayload {
-    /// References, passages or sections, by the type of the chunk.
+    /// References, passages or sections, depending on `chunk_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<StreamItem>>,
     /// Artifacts made from these notebooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<ArtifactLink>>,
-    /// How many there are; the first 50 are listed.
+    /// Total number of links; the first 50 are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_links: Option<usize>,
 }
 
-/// A reference, a passage, or a section in which several references lie.
+/// A reference, a passage, or a section that contains several references.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct StreamItem {
     /// The id, for fetch_passage.
     reference_id: String,
     /// Path of the notebook in the collection.
     notebook_id: String,
-    /// Title and headings above it.
+    /// Title and headings above it, outermost first.
     heading_path: Vec<String>,
-    /// Its line, from 1; null when it is gone.
+    /// Line in the notebook, counted from 1; null if the passage is gone.
     line: Option<usize>,
-    /// Whether it was read now and is what the id says.
+    /// Whether it was read in this call and matches its id.
     verified: bool,
-    /// Why it is not.
+    /// The reason why it does not match.
     gone: Option<GoneNote>,
-    /// Of a reference: how well it fits, from 0 to 1.
+    /// For a reference: how well it matches, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_score: Option<f64>,
-    /// What that is made of.
+    /// Parts of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<ScoreParts>,
-    /// Words of the query in it.
+    /// Words of the query that it contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     matched_terms: Option<Vec<String>>,
-    /// Of a passage or section: its text, verbatim.
+    /// For a passage or section: its text, verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_text: Option<String>,
     /// SHA-256 of its bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
-    /// When it was read, in milliseconds.
+    /// When it was read, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_verified: Option<i64>,
-    /// Of a section: whether it was cut at 8,000 characters.
+    /// For a section: whether it was cut at 8,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
-    /// References in it.
+    /// Number of references in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hits: Option<usize>,
-    /// Its length.
+    /// Length in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<usize>,
-    /// References for each 1,000 bytes.
+    /// References per 1,000 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     hits_per_1000_bytes: Option<f64>,
 }
@@ -132,11 +132,11 @@ struct StreamMetadata {
     what_changed: String,
     /// The measured fact behind it.
     why: String,
-    /// Where the stream is.
+    /// Progress of the stream.
     progress: StreamProgress,
 }
 
-/// Where a stream is.
+/// Progress of a stream.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Progress")]
 struct StreamProgress {
@@ -148,12 +148,12 @@ struct StreamProgress {
     remaining_steps: Vec<&'static str>,
 }
 
-/// What was delivered.
+/// Summary of the whole stream.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Summary {
-    /// Chunks with content.
+    /// Number of chunks with content.
     total_chunks: usize,
-    /// References.
+    /// Number of references.
     total_references: usize,
     /// The query.
     query: String,
@@ -167,7 +167,7 @@ struct Continuation {
     /// Whether that is a chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_chunk_available: Option<bool>,
-    /// Chunks that are left, exactly.
+    /// Exact number of chunks that are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimated_remaining: Option<usize>,
     /// True at the end.
@@ -291,7 +291,7 @@ impl Stream {
                     words => format!(" ({})", words.join(", ")),
                 };
                 format!(
-                    "Ranked by fused score, here from {:.6} to {:.6}; {} of {} hold words of the query{words}.",
+                    "Ranked by fused score, here from {:.6} to {:.6}; {} of {} contain words of the query{words}.",
                     score(best.scores.fused),
                     score(last.scores.fused),
                     with_words.count(),
@@ -308,7 +308,7 @@ impl Stream {
         }
         if first == 0 && !self.unknown_words.is_empty() {
             why += &format!(
-                " Words that no searched notebook has: {}.",
+                " Words that no searched notebook contains: {}.",
                 self.unknown_words.join(", ")
             );
         }
@@ -326,7 +326,7 @@ impl Stream {
         let why = match count {
             0 => "There are 0 references to quote.".to_owned(),
             count => format!(
-                "Each was read from its notebook and hashed in this call; {} of {count} are what their ids say.",
+                "Each was read from its notebook and hashed in this call; {} of {count} match their ids.",
                 count - gone
             ),
         };
@@ -345,12 +345,15 @@ impl Stream {
         let (count, all) = (clusters.len(), self.clusters.len());
         let why = match clusters {
             [] => format!(
-                "No section holds two or more of the {}.",
+                "No section contains two or more of the {}.",
                 counted(self.references.len(), "reference")
             ),
             clusters => {
                 let measured: Vec<String> = clusters.iter().map(measured).collect();
-                format!("References lie together here: {}.", measured.join("; "))
+                format!(
+                    "References are close together here: {}.",
+                    measured.join("; ")
+                )
             }
         };
         let handed_out = clusters.iter().map(|cluster| cluster.id.to_string());
@@ -381,7 +384,7 @@ impl Stream {
         let (total, gone) = (linked.total, ids.len() - links.len());
         let left_out = match linked.is_complete {
             true => "",
-            false => " Their records are too many or too large to look at all of them.",
+            false => " There are too many records, or they are too large, to check all of them.",
         };
         let disclosed = match total > linked.ids.len() {
             true => format!(" The first {} are disclosed.", linked.ids.len()),
@@ -389,12 +392,12 @@ impl Stream {
         };
         let mut what_changed = added("artifact link", first, ids.len(), total, 0);
         if gone > 0 {
-            what_changed += &format!(" {gone} of them are gone since the stream began.");
+            what_changed += &format!(" {gone} of them were removed since the stream began.");
         }
         Ok(Delivery {
             what_changed,
             why: format!(
-                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.{disclosed}{left_out}",
+                "Notebooks that contain references: {}. Artifacts that record one of them as a source: {total}.{disclosed}{left_out}",
                 notebooks.len()
             ),
             handed_out: Vec::new(),
@@ -500,7 +503,7 @@ fn section(cluster: &Cluster, reading: &StreamReader<'_>) -> Result<StreamItem, 
 fn measured(cluster: &Cluster) -> String {
     let bytes = cluster.id.span.len();
     format!(
-        "{} in {bytes} bytes, {} for each 1,000",
+        "{} in {bytes} bytes, {} per 1,000",
         counted(cluster.hits, "hit"),
         density(cluster.hits, bytes)
     )

@@ -30,13 +30,13 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct BeginResultStreamParams {
     /// Search query for streaming results; up to 2,048 bytes and 32 words.
     query: String,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct BeginStreamAnswer {
-    /// The token, for next_stream_chunk. Good in this context only.
+    /// Token for next_stream_chunk. Valid in this context only.
     stream_token: String,
     /// The query.
     query: String,
@@ -44,7 +44,7 @@ struct BeginStreamAnswer {
     disclosure_policy: DisclosurePolicy,
     /// About the stream.
     metadata: NewStreamMetadata,
-    /// What is not here.
+    /// What the answer does not contain.
     note: Cow<'static, str>,
 }
 
@@ -53,11 +53,11 @@ struct BeginStreamAnswer {
 struct DisclosurePolicy {
     /// The steps, in order.
     step_order: Vec<&'static str>,
-    /// How they follow each other.
+    /// How the chunks follow each other.
     chunk_strategy: &'static str,
-    /// Whether it can be given up: by not pulling, by entering or leaving a collection, or by closing the connection.
+    /// Whether the stream can be cancelled: stop pulling, enter or leave a collection, or close the connection.
     cancelable: bool,
-    /// How long the stream lasts, in seconds, from its beginning.
+    /// Lifetime of the stream from its start, in seconds.
     timeout_s: u64,
 }
 
@@ -65,15 +65,15 @@ struct DisclosurePolicy {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Metadata")]
 struct NewStreamMetadata {
-    /// Chunks that there will be, exactly, without the record of completion.
+    /// Exact number of chunks, without the record of completion.
     estimated_chunks: Option<usize>,
     /// When the stream began, in milliseconds since 1970.
     created_at: i64,
-    /// When it ends, in milliseconds since 1970.
+    /// When the stream expires, in milliseconds since 1970.
     expires_at: i64,
-    /// References that it discloses.
+    /// Number of references that the stream discloses.
     references: usize,
-    /// Passages that fit at all.
+    /// Number of passages that match.
     total_matches: usize,
     #[serde(flatten)]
     searched: SearchScope,

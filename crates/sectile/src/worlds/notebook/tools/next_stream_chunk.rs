@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct NextStreamChunkParams {
     /// Stream token from begin_result_stream
     stream_token: String,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
