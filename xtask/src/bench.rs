@@ -10,7 +10,7 @@ use crate::process::{self, Repo};
 
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
-    /// Fewer rounds and a smaller corpus: for a first look, not for figures to quote.
+    /// Use fewer rounds and a smaller corpus: for a first look, not for figures to quote.
     #[arg(long)]
     quick: bool,
     /// Measure only this group; may be given more than once.
@@ -19,7 +19,7 @@ pub(crate) struct BenchArgs {
     /// Measure only how well and how fast passages are found: the same as `--only retrieval`.
     #[arg(long)]
     retrieval: bool,
-    /// Keep the hosted world under load for so many seconds, such as 600.
+    /// Keep the hosted world under load for this many seconds, such as 600.
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
         command.args(["--cpu-list", "0"]).arg(program);
         command
     } else {
-        println!("taskset is missing: the processes will wander between cores");
+        println!("taskset is missing: processes will move between cores");
         Command::new(program)
     };
     measurements.args(args.quick.then_some("--quick"));

@@ -12,7 +12,7 @@ pub(crate) struct CiArgs {
     /// Run only this step; may be given more than once.
     #[arg(long, value_name = "STEP", value_parser = step_name)]
     only: Vec<String>,
-    /// Leave this step out; may be given more than once.
+    /// Skip this step; may be given more than once.
     #[arg(long, value_name = "STEP", value_parser = step_name)]
     skip: Vec<String>,
 }
@@ -152,7 +152,7 @@ fn summarise(rows: &[StepRow]) -> Result<()> {
     if bad.is_empty() {
         return Ok(());
     }
-    bail!("the gate is closed: {}", bad.join(", "))
+    bail!("the gate failed: {}", bad.join(", "))
 }
 
 fn fmt(repo: &Repo) -> Result<Option<String>> {

@@ -97,7 +97,7 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     missing.extend((!has_documents).then_some(DOCUMENTS));
     if !missing.is_empty() {
         println!(
-            "not in {}: {}. Texts of other people are not in the repository; --data or XTASK_DATA names another folder.",
+            "not in {}: {}. Third-party text is not in the repository; set --data or XTASK_DATA to use another folder.",
             data.display(),
             missing.join(", ")
         );
@@ -124,7 +124,7 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     let left_out = if missing.is_empty() {
         String::new()
     } else {
-        format!("; not there: {}", missing.join(", "))
+        format!("; missing: {}", missing.join(", "))
     };
     Ok(Some(format!("{count} evaluations{left_out}")))
 }
@@ -204,7 +204,7 @@ fn judged(set: &Set, found: [f64; 2]) -> Vec<String> {
     for ((found, least), kind) in found.into_iter().zip(set.least).zip(["words", "meaning"]) {
         if found < least {
             below.push(format!(
-                "{}: nDCG@10 by {kind} is {found:.2}, at least {least:.1} is wanted",
+                "{}: nDCG@10 by {kind} is {found:.2}, but must be at least {least:.1}",
                 set.name
             ));
         }

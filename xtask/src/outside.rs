@@ -245,7 +245,7 @@ fn check_server(subject: &Subject, server: &mut HttpServer) -> Result<CheckRow> 
     let log = server.log()?;
     row.record(
         match SENTINELS.iter().find(|sentinel| log.contains(**sentinel)) {
-            Some(sentinel) => Err(anyhow!("the log holds `{sentinel}`")),
+            Some(sentinel) => Err(anyhow!("the log contains `{sentinel}`")),
             None => Ok(()),
         },
     );

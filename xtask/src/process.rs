@@ -89,7 +89,7 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
         );
     }
     String::from_utf8(output.stdout)
-        .with_context(|| format!("`{shown}` printed something else than text"))
+        .with_context(|| format!("`{shown}` printed output that is not UTF-8"))
 }
 
 /// Returns whether `program` can be started.

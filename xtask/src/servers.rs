@@ -21,7 +21,7 @@ pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     }
     s3?;
     println!(
-        "PostgreSQL with pgvector and an S3 server are there ({:.1} s)",
+        "PostgreSQL with pgvector and an S3 server are installed ({:.1} s)",
         start.elapsed().as_secs_f64()
     );
     Ok(None)

@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is the listed home of file access to settings"
+    reason = "the one module of this crate that may access files"
 )]
 
 use std::{

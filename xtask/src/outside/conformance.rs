@@ -162,9 +162,7 @@ fn check_table(listed: &[ScenarioEntry]) -> Result<()> {
     if gone.is_empty() && new.is_empty() && unused.is_empty() {
         return Ok(());
     }
-    bail!(
-        "scenarios that are gone: {gone:?}, new: {new:?}, expected to fail but never run: {unused:?}"
-    )
+    bail!("missing scenarios: {gone:?}, new: {new:?}, expected to fail but never run: {unused:?}")
 }
 
 /// Returns the names in the files of expected failures.
@@ -234,7 +232,7 @@ fn statuses(results: &Path) -> Result<Vec<String>> {
     let mut statuses = Vec::new();
     for run in fs::read_dir(results).context("the suite wrote no results")? {
         let checks: Value = serde_json::from_slice(&fs::read(run?.path().join("checks.json"))?)?;
-        let checks = checks.as_array().context("the results are no list")?;
+        let checks = checks.as_array().context("the results are not a list")?;
         statuses.extend(
             checks
                 .iter()

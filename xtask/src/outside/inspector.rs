@@ -253,7 +253,7 @@ fn ask(
         .iter()
         .find(|sentinel| subject.is_body_free() && said.contains(**sentinel))
     {
-        bail!("the answer holds `{sentinel}`");
+        bail!("the answer contains `{sentinel}`");
     }
     let answer: Value = serde_json::from_str(said).context("the answer is not JSON")?;
     check(request, answer.get("result").unwrap_or(&answer))

@@ -164,7 +164,7 @@ fn write_notes(folder: &Path) -> Result<()> {
     }
     for (path, text) in NOTES {
         let path = folder.join(path);
-        fs::create_dir_all(path.parent().context("a note lies in a folder")?)?;
+        fs::create_dir_all(path.parent().context("a note is in a folder")?)?;
         fs::write(path, text)?;
     }
     Ok(())

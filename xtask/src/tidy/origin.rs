@@ -18,14 +18,14 @@ const OURS: &[(&str, &str)] = &[
         "bench/k8s-docs/qrels-questions.tsv",
         "labels of our questions",
     ),
-    ("bench/k8s-docs/questions.jsonl", "questions of ours"),
+    ("bench/k8s-docs/questions.jsonl", "our own questions"),
     (
         "crates/sectile/test_data/editor_pitfalls.json",
-        "documents and calls of ours, and what editors made of them",
+        "our own documents and calls, and the results of editors",
     ),
     (
         "crates/sectile/test_data/section_source.json",
-        "documents of ours, and what the contract's original said of them",
+        "our own documents, and the answers of the contract's original",
     ),
     ("model/checkpoints/", "weights that we trained"),
     ("model/classes.tsv", "written by classes.py"),
@@ -34,11 +34,11 @@ const OURS: &[(&str, &str)] = &[
     ("model/requirements.txt", "names of packages"),
     (
         "model/vectors-static-2.jsonl",
-        "numbers of our model for strings of ours",
+        "vectors of our model for our own strings",
     ),
     (
         "model/vectors-transformer-1.jsonl",
-        "numbers of our model for strings of ours",
+        "vectors of our model for our own strings",
     ),
     ("note-store/src/mebibyte.gz", "a mebibyte of one byte"),
     ("test-corpus/words/", "sentences that we wrote for tests"),
@@ -99,8 +99,8 @@ const LARGE: usize = 100_000;
 const LARGE_FILES: &[&str] = &["Cargo.lock", "crates/sectile/test_data/section_source.json"];
 
 /// The alternative to committing third-party text.
-const INSTEAD: &str = "text of others stays outside: let `cargo xtask eval` read it from ../shared, and write documents of our own \
-                       for tests (`test-corpus`)";
+const INSTEAD: &str = "third-party text stays outside the repository: let `cargo xtask eval` read it from ../shared, and \
+                       write your own documents for tests (`test-corpus`)";
 
 pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
     let texts = tree.files.iter();
@@ -128,13 +128,13 @@ pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
         if ["md", "markdown"].contains(&ending) && !MARKDOWN.iter().any(|place| covers(place, path))
         {
             report(format!(
-                "Markdown outside of the places in `MARKDOWN` (xtask/src/tidy/origin.rs); {INSTEAD}"
+                "Markdown outside the folders in `MARKDOWN` (xtask/src/tidy/origin.rs); {INSTEAD}"
             ));
         }
         let is_paper = ending != "rs" && PAPERS.iter().any(|paper| name.starts_with(paper));
         if is_paper && !OUR_PAPERS.contains(&path) {
             report(format!(
-                "a paper of origin or licence without a row in `OUR_PAPERS` (xtask/src/tidy/origin.rs); {INSTEAD}"
+                "a licence or notice file without a row in `OUR_PAPERS` (xtask/src/tidy/origin.rs); {INSTEAD}"
             ));
         }
         if let Some(size) = size.filter(|size| *size > LARGE && !LARGE_FILES.contains(&path)) {
@@ -169,7 +169,7 @@ pub(super) fn rows_of_origin_are_needed(tree: &Tree) -> Vec<Finding> {
         .map(|place| Finding {
             path: "xtask/src/tidy/origin.rs".to_owned(),
             line: 1,
-            message: format!("`{place}` is not there any more: remove its row"),
+            message: format!("`{place}` no longer exists: remove its row"),
         })
         .collect()
 }
@@ -236,9 +236,13 @@ mod tests {
 
     #[test]
     fn papers_of_others_are_refused() {
-        refused("examples/x/LICENSE", "Apache License", "a paper of origin");
-        refused("crates/a/NOTICE", "", "a paper of origin");
-        refused("examples/x/SHA256SUMS", "", "a paper of origin");
+        refused(
+            "examples/x/LICENSE",
+            "Apache License",
+            "a licence or notice file",
+        );
+        refused("crates/a/NOTICE", "", "a licence or notice file");
+        refused("examples/x/SHA256SUMS", "", "a licence or notice file");
         let twice = found(only_ours, &[("crates/a/ORIGIN.md", "")]);
         assert_eq!(twice.len(), 2, "{twice:?}");
         allowed("model/NOTICE", "");

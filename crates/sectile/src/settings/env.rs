@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is the listed home of environment access"
+    reason = "the one module that may read the environment"
 )]
 
 use std::path::PathBuf;
