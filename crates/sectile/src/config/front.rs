@@ -33,7 +33,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 const KEYS_FILE: &str = "server.auth.keys_file";
 
-/// How the server accepts requests: address, TLS and limits.
+/// Address and limits of the HTTP server, with metrics and audit log.
 pub(crate) struct FrontSettings {
     pub(crate) bind: SocketAddr,
     /// Public URL of this server, if configured.
@@ -62,7 +62,7 @@ pub(crate) struct AuditSettings {
     pub(crate) keep: usize,
 }
 
-/// Who may sign in and what they may use. Reloaded when the process is asked to.
+/// Sign-in methods, permissions and certificates. Reloaded when the process is asked to.
 pub(crate) struct AccessSettings {
     /// The ways to sign in; without any, every process on this machine has access.
     pub(crate) auth: Option<AuthSettings>,

@@ -1,4 +1,4 @@
-//! What a build without the feature `backends` says about the storages that it does not have.
+//! Messages of a build without the feature `backends` about the storages that it lacks.
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 
 use std::fs;

@@ -31,7 +31,7 @@ pub(crate) const VOLATILE: [&str; 26] = [
     "next_stream_chunk payload.items[].last_verified",
 ];
 
-/// What else may change, and how answers show it.
+/// Other changes between equal calls, and how answers show them.
 pub(crate) const VOLATILE_RULES: [&str; 3] = [
     "the tier that answers a collection changes when its second tier is completed, or falls behind the notebooks; results, scores and totals are the same as long as metadata.tier is",
     "if another tier answers than for the previous search in the same context, a search says so in metadata.tier_change, and a stream in the why of its first chunk",

@@ -111,7 +111,7 @@ fn pull_all(mut stream: Stream, text: &str) -> Vec<Value> {
         linked: &|_, _| panic!("what is linked was found at the beginning"),
         links: &|notebooks, ids| {
             assert_eq!(notebooks.len(), 1, "each notebook is asked for once");
-            assert!(!ids.is_empty(), "nothing is asked for in vain");
+            assert!(!ids.is_empty(), "no request is empty");
             let link = |id: &String| ArtifactLink {
                 artifact_id: id.clone(),
                 artifact_set_id: "s".to_owned(),
