@@ -11,7 +11,7 @@ pub(super) fn page(worlds: &[WorldCard]) -> String {
         "Every error code that a client can get from Sectile, what it means and what to do next.",
     );
     page.paragraph(
-        "A code is a word that never changes. The number beside it is the JSON-RPC code, if there is one.",
+        "A code is a word that never changes. The number next to it is the JSON-RPC code, if there is one.",
     );
     page.heading(2, "Errors of every world");
     write(&mut page, "every world", &frame_errors());

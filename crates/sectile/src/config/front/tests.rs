@@ -166,7 +166,7 @@ fn what_cannot_be_used_is_refused_by_name_and_shows_no_secret() {
 fn a_secret_comes_from_a_file_or_a_variable_without_space_around_it() {
     let from_file = resolve(&tokens("secret_file = 'secret'\n"), &[]).expect("it is complete");
     let auth = from_file.access.auth.expect("people sign in");
-    let tokens_settings = auth.tokens.expect("tokens are taken");
+    let tokens_settings = auth.tokens.expect("tokens are accepted");
     assert_eq!(tokens_settings.secret.expect("a secret").reveal(), SECRET);
     assert_eq!(
         tokens_settings.authorization_servers,

@@ -49,13 +49,13 @@ pub(crate) struct StreamChunk {
     /// Content of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<ChunkPayload>,
-    /// What the chunk adds, and why.
+    /// Explanation of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_metadata: Option<StreamMetadata>,
     /// Summary of the whole stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
-    /// What comes next.
+    /// Continuation of the stream.
     continuation: Continuation,
     /// The references in this answer, for the access log.
     #[serde(skip)]
@@ -93,7 +93,7 @@ struct StreamItem {
     verified: bool,
     /// The reason why it does not match.
     gone: Option<GoneNote>,
-    /// For a reference: how well it matches, from 0 to 1.
+    /// For a reference: its relevance, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_score: Option<f64>,
     /// Parts of the score.
@@ -125,10 +125,10 @@ struct StreamItem {
     hits_per_1000_bytes: Option<f64>,
 }
 
-/// What a chunk adds, and why.
+/// Explanation of a chunk.
 #[derive(Debug, Serialize, JsonSchema)]
 struct StreamMetadata {
-    /// What this chunk adds.
+    /// Description of what this chunk adds.
     what_changed: String,
     /// The measured fact behind it.
     why: String,
@@ -159,12 +159,12 @@ struct Summary {
     query: String,
 }
 
-/// What comes next.
+/// Continuation of the stream.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Continuation {
     /// Whether there is another answer: a chunk, or `stream_complete`.
     has_more: bool,
-    /// Whether that is a chunk.
+    /// Whether the next answer is a chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_chunk_available: Option<bool>,
     /// Exact number of chunks that are left.

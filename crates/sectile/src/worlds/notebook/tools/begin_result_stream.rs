@@ -40,20 +40,20 @@ struct BeginStreamAnswer {
     stream_token: String,
     /// The query.
     query: String,
-    /// What will be disclosed, and how.
+    /// Steps and rules of the disclosure.
     disclosure_policy: DisclosurePolicy,
     /// About the stream.
     metadata: NewStreamMetadata,
-    /// What the answer does not contain.
+    /// Note on what the answer leaves out.
     note: Cow<'static, str>,
 }
 
-/// What will be disclosed, and how.
+/// Steps and rules of the disclosure.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DisclosurePolicy {
     /// The steps, in order.
     step_order: Vec<&'static str>,
-    /// How the chunks follow each other.
+    /// Strategy for the order of chunks.
     chunk_strategy: &'static str,
     /// Whether the stream can be cancelled: stop pulling, enter or leave a collection, or close the connection.
     cancelable: bool,

@@ -41,7 +41,7 @@ struct WorldDescription {
     citation_requirements: CitationRequirements,
     /// Whether answers include their provenance.
     provenance_available: bool,
-    /// How searches work.
+    /// Search method and its current state.
     retrieval: Retrieval,
     /// State kept for this caller, in memory only.
     session: CallerSession,
@@ -59,7 +59,7 @@ struct WorldFacts {
     authority_level: &'static str,
     /// Whether the world changes anything.
     mutation: &'static str,
-    /// What is stored permanently.
+    /// Data that is stored permanently.
     persistence: &'static str,
 }
 
@@ -87,7 +87,7 @@ struct CitationRequirements {
     synthesis_must_label: bool,
 }
 
-/// How searches work.
+/// Search method and its current state.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Retrieval {
     /// The search method.

@@ -35,7 +35,7 @@ struct EnteredCollection {
     title: String,
     /// Whether the collection is active now; false if it was left.
     context_established: bool,
-    /// What this means for later calls.
+    /// Effect on later calls.
     scope_note: &'static str,
     /// Operations available in the collection.
     available_operations: Vec<&'static str>,

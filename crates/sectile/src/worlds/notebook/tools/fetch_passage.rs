@@ -69,7 +69,7 @@ struct PassageProvenance {
     page: Option<u32>,
     /// The date that the passage is about, in milliseconds since 1970, if its headings or front matter name one.
     timestamp: Option<i64>,
-    /// How the text was obtained: `verbatim_file_read`.
+    /// Method by which the text was obtained: `verbatim_file_read`.
     export_method: &'static str,
     /// When the bytes were read and hashed, in milliseconds since 1970.
     last_verified: i64,

@@ -40,7 +40,7 @@ struct ConstraintsAnswer {
     citation_requirements: CitationRules,
     /// Requests that are refused.
     refusal_conditions: &'static [&'static str],
-    /// How ambiguous requests are handled.
+    /// Handling of ambiguous requests.
     interpretation_rule: InterpretationRule,
     /// Capabilities of the world.
     capabilities: WorldCapabilities,
@@ -54,7 +54,7 @@ struct ConstraintsAnswer {
     /// Fields that may differ between two equal calls on the same library: the tool, a space, and the path in its answer.
     /// As long as the same tier answers, everything else is the same, byte for byte.
     volatile_fields: Vec<Cow<'static, str>>,
-    /// What else may change between equal calls, and how answers show it.
+    /// Other changes between equal calls, and how answers show them.
     volatile_rules: Vec<Cow<'static, str>>,
 }
 
@@ -85,12 +85,12 @@ struct CitationRules {
     synthesis: &'static str,
 }
 
-/// How ambiguous requests are handled.
+/// Handling of ambiguous requests.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InterpretationRule {
-    /// What the world does if a request is ambiguous.
+    /// Actions if a request is ambiguous.
     when_ambiguous: &'static [&'static str],
-    /// What the world does in case of doubt.
+    /// Actions in case of doubt.
     when_in_doubt: &'static [&'static str],
 }
 

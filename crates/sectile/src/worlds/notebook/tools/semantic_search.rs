@@ -73,7 +73,7 @@ struct SemanticSearchAnswer {
     results: Vec<PassageReference>,
     /// About the search.
     metadata: SearchMetadata,
-    /// What the answer does not contain.
+    /// Note on what the answer leaves out.
     note: Cow<'static, str>,
 }
 
@@ -83,7 +83,7 @@ struct SemanticSearchAnswer {
 struct PassageReference {
     /// Id of the passage, for fetch_passage.
     reference_id: String,
-    /// How well the passage matches, from 0 to 1.
+    /// Relevance of the passage, from 0 to 1.
     relevance_score: f64,
     /// Source of the passage.
     source_pointer: SourcePointer,
