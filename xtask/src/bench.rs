@@ -1,4 +1,4 @@
-//! Builds what is measured in release form, and runs the measurements.
+//! Builds the measured programs in release mode, and runs the measurements.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::process::{self, Repo};
 
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
-    /// Fewer rounds and a smaller corpus: for a first look, not for figures to quote.
+    /// Use fewer rounds and a smaller corpus: for a first look, not for figures to quote.
     #[arg(long)]
     quick: bool,
     /// Measure only this group; may be given more than once.
@@ -19,7 +19,7 @@ pub(crate) struct BenchArgs {
     /// Measure only how well and how fast passages are found: the same as `--only retrieval`.
     #[arg(long)]
     retrieval: bool,
-    /// Keep the hosted world under load for so many seconds, such as 600.
+    /// Keep the hosted world under load for this many seconds, such as 600.
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     only.extend(args.retrieval.then_some("retrieval"));
     let wants = |name: &str| only.is_empty() || only.contains(&name);
     let outside = repo.target.join("outside");
-    // Without one of them, everything else is measured all the same.
+    // If one of them is missing, everything else is still measured.
     if wants("original") {
         tell_missing("the editor", install::ORIGINAL.install(&outside));
     }
@@ -53,7 +53,7 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
         command.args(["--cpu-list", "0"]).arg(program);
         command
     } else {
-        println!("taskset is missing: the processes will wander between cores");
+        println!("taskset is missing: processes will move between cores");
         Command::new(program)
     };
     measurements.args(args.quick.then_some("--quick"));
@@ -65,7 +65,7 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     process::run(&mut measurements).map(|()| None)
 }
 
-/// Says what there is nothing to compare with, and why.
+/// Reports a missing comparison, and why it is missing.
 fn tell_missing(measured: &str, installed: Result<Option<String>>) {
     if let Some(missing) = installed.unwrap_or_else(|error| Some(format!("{error:#}"))) {
         println!("nothing to compare {measured} with: {missing}");

@@ -1,4 +1,4 @@
-//! The gate: its steps, in order, and the table at the end.
+//! The CI gate: its steps, in order, and the table at the end.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ pub(crate) struct CiArgs {
     /// Run only this step; may be given more than once.
     #[arg(long, value_name = "STEP", value_parser = step_name)]
     only: Vec<String>,
-    /// Leave this step out; may be given more than once.
+    /// Skip this step; may be given more than once.
     #[arg(long, value_name = "STEP", value_parser = step_name)]
     skip: Vec<String>,
 }
 
-/// The tests of what the program says without the feature `backends`. The whole workspace is named again, so that only the
-/// program itself is compiled in another form.
+/// The tests of the program's messages without the feature `backends`. `--workspace` is repeated so that only the program
+/// itself is rebuilt.
 const WITHOUT_BACKENDS: &str = "--workspace --lib --locked without_backends";
 
 struct Step {
@@ -28,7 +28,7 @@ struct Step {
     run: StepFn,
 }
 
-/// Gives a remark for the table, such as what could not be checked.
+/// A step. Returns a remark for the table, such as what could not be checked.
 type StepFn = fn(&Repo) -> Result<Option<String>>;
 
 const fn step(name: &'static str, run: StepFn) -> Step {
@@ -52,7 +52,7 @@ const STEPS: &[Step] = &[
     step("tidy", tidy::run),
     step("typos", typos::run),
     step("clippy", clippy),
-    // Without them the tests that need one say so, and the others still run.
+    // Without servers, the tests that need one say so, and the others still run.
     step("servers", servers::run),
     step("test", test),
     step_after("test", "contracts", check_contracts),
@@ -68,7 +68,7 @@ const STEPS: &[Step] = &[
     }),
 ];
 
-/// Whether the gate has a step of this name.
+/// Returns whether the gate has a step of this name.
 pub(crate) fn is_step(name: &str) -> bool {
     STEPS.iter().any(|step| step.name == name)
 }
@@ -93,7 +93,7 @@ struct StepRow {
     took: Duration,
 }
 
-/// Runs the chosen steps. A failure does not stop the others: one run should show all that is wrong.
+/// Runs the selected steps. A failure does not stop the others: one run should show everything that is wrong.
 pub(crate) fn run(repo: &Repo, args: &CiArgs) -> Result<Option<String>> {
     let wanted = |step: &Step| {
         let named = |names: &[String]| names.iter().any(|name| name == step.name);
@@ -152,7 +152,7 @@ fn summarise(rows: &[StepRow]) -> Result<()> {
     if bad.is_empty() {
         return Ok(());
     }
-    bail!("the gate is closed: {}", bad.join(", "))
+    bail!("the gate failed: {}", bad.join(", "))
 }
 
 fn fmt(repo: &Repo) -> Result<Option<String>> {
@@ -163,12 +163,12 @@ fn fmt(repo: &Repo) -> Result<Option<String>> {
 
 fn clippy(repo: &Repo) -> Result<Option<String>> {
     repo.run_cargo("clippy --workspace --features backends --all-targets --locked -- -D warnings")?;
-    // What a plain `cargo build` makes.
+    // The same features as a plain `cargo build`.
     repo.run_cargo("clippy --package sectile --all-targets --locked -- -D warnings")
 }
 
 fn test(repo: &Repo) -> Result<Option<String>> {
-    // Without these a missing snapshot would be written instead of failing.
+    // Without these variables a missing snapshot would be written instead of failing the test.
     let tests = |words: &str| {
         let mut cargo = repo.cargo(words.split(' '));
         process::run(cargo.env("INSTA_UPDATE", "no").env("CI", "true"))
@@ -209,7 +209,7 @@ fn doc(repo: &Repo) -> Result<Option<String>> {
 }
 
 fn fuzz(repo: &Repo) -> Result<Option<String>> {
-    // Without the engine the targets compile on any toolchain, and no C++ is built.
+    // Without the fuzzing engine the targets compile on any toolchain, and no C++ is built.
     let words = "check --manifest-path fuzz/Cargo.toml --locked --bins --no-default-features";
     let mut cargo = repo.cargo(words.split(' '));
     process::run(cargo.env("CARGO_TARGET_DIR", repo.target.join("fuzz"))).context(
@@ -218,7 +218,7 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Builds what is checked from outside.
+/// Builds the programs that the outside checks run against.
 pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
     repo.run_cargo(
         "build --locked --package sectile --package sectile-note-store --features backends",

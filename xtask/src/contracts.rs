@@ -1,7 +1,7 @@
-//! The pages of `docs/contracts`: every requirement of a contract, where it is met, and the test that shows it.
+//! Checks the pages of `docs/contracts`: every requirement of a contract, where it is met, and the test that shows it.
 //!
-//! A page is worth what its last column is worth, so every test named there has to be in the record of the last test run,
-//! as passed. The record is nextest's JUnit file, which the gate's test step writes.
+//! A page is worth only as much as its last column, so every test named there must have passed in the last recorded test
+//! run. The record is nextest's JUnit file, which the gate's test step writes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,13 @@ const PAGES: [&str; 5] = ["docs", "editor", "hosted", "notebook", "vault"];
 
 const HEADER: [&str; 3] = ["requirement", "where", "shown by"];
 
-/// The profile whose JUnit file is read; `.config/nextest.toml` has it.
+/// The profile whose JUnit file is read; `.config/nextest.toml` defines it.
 pub(crate) const PROFILE: &str = "ci";
 
 /// The tests of a run by suite and name, and whether each passed.
 type TestRecord = BTreeMap<(String, String), bool>;
 
-/// Checks all pages against the last test run, and gives the number of requirements.
+/// Checks all pages against the last test run, and returns the number of requirements.
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let record = record(repo)?;
     let mut findings = Vec::new();
@@ -52,7 +52,7 @@ fn junit(repo: &Repo) -> PathBuf {
     repo.target.join("nextest").join(PROFILE).join("junit.xml")
 }
 
-/// Removes the record of an earlier run, so that none is taken for the present one.
+/// Removes the record of an earlier run, so that it is not mistaken for the current one.
 pub(crate) fn forget(repo: &Repo) -> Result<()> {
     match fs::remove_file(junit(repo)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -159,7 +159,7 @@ fn check(text: &str, record: &TestRecord, report: &mut impl FnMut(usize, String)
     requirements
 }
 
-/// The cells of a table row; `\|` is a bar inside one.
+/// Returns the cells of a table row; `\|` is a bar inside a cell.
 fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let mut cells = vec![String::new()];
@@ -179,7 +179,7 @@ fn code_spans(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The suite and name, as nextest has them, of a test that a page names, or `None` for other code.
+/// Returns nextest's suite and name of a test that a page names, or `None` for other code.
 fn test_named(code: &str) -> Option<(String, String)> {
     let (place, name) = code.split_once("::")?;
     let suite = match place {

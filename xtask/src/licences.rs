@@ -1,7 +1,6 @@
-//! Licences, banned crates and sources of all dependencies, by the rules of `deny.toml` and without a network.
+//! Checks licences, bans and sources of all dependencies by the rules of `deny.toml`, without a network.
 //!
-//! `cargo deny check` reads the same file and knows advisories too, but it takes minutes to build: it is for machines that
-//! have it.
+//! `cargo deny check` reads the same file and checks advisories too, but it takes minutes to build.
 
 use std::fs;
 use std::path::Path;
@@ -58,9 +57,9 @@ fn check(rules: &Value, root: &Path, package: &Value) -> Vec<String> {
     findings
 }
 
-/// Whether somebody who accepts only the `allowed` licences may use something under an SPDX expression.
+/// Returns whether an SPDX expression can be satisfied with the `allowed` licences alone.
 ///
-/// OR is read as if it bound tighter than AND, wherever parentheses stand. That may refuse what the expression allows, but
+/// OR is read as if it bound tighter than AND, and parentheses are ignored. That may refuse what the expression allows, but
 /// never allows what it refuses.
 fn is_satisfied(expression: &str, allowed: &Value) -> bool {
     let is_allowed = |licence: &str| {
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What is found in a good package when one of its fields is another.
+    /// Returns the findings for a valid package with one field changed.
     fn found(key: &str, value: Value) -> String {
         let rules = json!({
             "licenses": { "allow": ["MIT", "Apache-2.0 WITH LLVM-exception", "Unicode-3.0"] },

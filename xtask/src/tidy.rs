@@ -1,7 +1,7 @@
-//! Rules of the house that no other tool checks.
+//! Project rules that no other tool checks.
 //!
-//! A check is a function from the repository's files to findings, so that its tests need no disk. Exemptions are named
-//! in a table beside the check, never in the file that wants one.
+//! A check is a function from the repository's files to findings, so that its tests need no disk. Exemptions are listed in
+//! a table next to the check, never in the exempted file.
 
 mod layers;
 mod origin;
@@ -48,7 +48,7 @@ pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     bail!("{} findings", findings.len())
 }
 
-/// Something that should not be, and where.
+/// A violation of a rule, and its position.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: String,
@@ -84,7 +84,7 @@ impl TextFile {
         self.path.ends_with(".rs")
     }
 
-    /// Whether the whole file is test code.
+    /// Returns whether the whole file is test code.
     fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs")
             || self.path.ends_with("/testing.rs")
@@ -94,7 +94,7 @@ impl TextFile {
                 .any(|part| part == "tests" || part == "benches")
     }
 
-    /// The path inside `crates/<name>/`, with that name.
+    /// Returns the path inside `crates/<name>/`, with that name.
     fn in_crate(&self) -> Option<(&str, &str)> {
         self.path.strip_prefix("crates/")?.split_once('/')
     }
@@ -104,7 +104,7 @@ impl TextFile {
     }
 }
 
-/// Everything that is or would be committed.
+/// All files that are or would be committed.
 #[derive(Debug, Default)]
 struct Tree {
     files: Vec<TextFile>,
@@ -146,7 +146,7 @@ impl Tree {
     }
 }
 
-/// Runs one check over files given as pairs of path and text, and shows what it found.
+/// Runs one check over files given as pairs of path and text, and returns its findings as text.
 #[cfg(test)]
 fn found(check: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)]) -> Vec<String> {
     let file = |(path, text): &(&str, &str)| TextFile {
@@ -160,7 +160,7 @@ fn found(check: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)]) -> Vec<String
     check(&tree).iter().map(ToString::to_string).collect()
 }
 
-/// The same, over files that are not text.
+/// Runs one check over files that are not text, and returns its findings as text.
 #[cfg(test)]
 fn found_beside(check: fn(&Tree) -> Vec<Finding>, paths: &[&str]) -> Vec<String> {
     let tree = Tree {

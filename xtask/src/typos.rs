@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::install;
 use crate::process::{self, Repo};
 
-/// Gives a remark when the checker cannot be had.
+/// Runs the checker. Returns a remark if it cannot be installed.
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let folder = repo.target.join("outside");
     match install::TYPOS.install(&folder) {

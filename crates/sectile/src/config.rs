@@ -1,8 +1,8 @@
 //! Settings: one `sectile.toml`, environment overrides and flags, in two stages.
 //!
-//! [`raw`] is what people write, and its doc comments are the reference; the section of a world is that world's own, in its
-//! `settings.rs`. `layers` puts defaults, file, environment and flags on top of each other and remembers where each value
-//! came from. [`Settings`] is what the program uses: checked, with no string left that could still be wrong.
+//! [`raw`] is the file as people write it, and its doc comments are the reference; each world defines its own section in
+//! its `settings.rs`. `layers` merges defaults, file, environment and flags and remembers where each value came from.
+//! [`Settings`] is the form the program uses: checked, with no string left that could still be wrong.
 
 mod front;
 mod keys;

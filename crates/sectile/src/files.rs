@@ -1,9 +1,9 @@
-//! Files that are not notes: settings, keys, the configuration of MCP clients, the record of calls, and artifacts on their
-//! way in. The one module of this crate that may touch the file system.
+//! Files that are not notes: settings, keys, the configuration of MCP clients, the audit log, and artifacts that are being
+//! added. The one module of this crate that may touch the file system.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is the listed home of file access to settings"
+    reason = "the one module of this crate that may access files"
 )]
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 use sectile_mcp::access::random_bytes;
 
-/// The text of a file, or `None` when there is none.
+/// Returns the text of a file, or `None` if it does not exist.
 pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -22,8 +22,8 @@ pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Puts `text` in place of a file, wholly or not at all, and makes its folder when needed. A link is followed, so that
-/// settings kept elsewhere stay there; permissions of an existing file are kept.
+/// Replaces a file with `text` atomically, and creates its folder if needed. A symbolic link is followed, so that settings
+/// kept elsewhere stay there; permissions of an existing file are kept.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let target = match path.canonicalize() {
         Ok(target) => target,
@@ -49,9 +49,8 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets `change` make a new text of the text of a file, or of nothing where there is no file yet, and puts it in its place,
-/// wholly or not at all. Whoever else does this to the same file at the same time waits. A new file can be read by its owner
-/// alone.
+/// Replaces the text of a file atomically with what `change` makes of it; a file that does not exist yet counts as empty.
+/// Concurrent updates of the same file wait for each other. A new file is readable by its owner only.
 pub(crate) fn update<T, E: From<io::Error>>(
     path: &Path,
     change: impl FnOnce(Option<String>) -> Result<(String, T), E>,
@@ -64,8 +63,8 @@ pub(crate) fn update<T, E: From<io::Error>>(
     if let Some(folder) = target.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    // The file itself cannot be locked: whoever waits for it would hold what is replaced. The lock stays behind, because
-    // whoever removed it could remove one that somebody waits for.
+    // The file itself cannot be locked: a waiting process would then hold a lock on the replaced file. The lock file stays
+    // behind, because removing it could remove one that another process is waiting for.
     let mut lock = target.clone().into_os_string();
     lock.push(".lock");
     let mut options = std::fs::OpenOptions::new();
@@ -75,12 +74,12 @@ pub(crate) fn update<T, E: From<io::Error>>(
     let lock = options.open(lock)?;
     lock.lock()?;
     let (text, result) = change(read_text(&target)?)?;
-    // A temporary file, which it begins as, is its owner's alone.
+    // It starts as a temporary file, which is readable by its owner only.
     replace(&target, &text)?;
     Ok(result)
 }
 
-/// Makes a file that must not exist yet.
+/// Creates a file that must not exist yet.
 pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new()
         .write(true)
@@ -90,9 +89,9 @@ pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The bytes of a regular file that a person named, or `None` when there are more than `limit`.
+/// Returns the bytes of a regular file that a person named, or `None` if it has more than `limit`.
 pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    // A pipe would keep the open waiting.
+    // Opening a pipe would block.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -102,8 +101,8 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>>
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// The secret in the file at `path`: as many random bytes as asked for, written as hexadecimal digits. Where there is no
-/// file, one is made that only its owner can read, or the answer is `None` unless `create` is set.
+/// Returns the secret in the file at `path`: `N` random bytes, written as hexadecimal digits. If the file does not exist,
+/// creates one that only its owner can read if `create` is set, and returns `None` otherwise.
 pub(crate) fn secret_bytes<const N: usize>(
     path: &Path,
     create: bool,
@@ -135,7 +134,7 @@ pub(crate) fn secret_bytes<const N: usize>(
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
-    // A temporary file is its owner's alone.
+    // A temporary file is readable by its owner only.
     let mut temporary = tempfile::Builder::new()
         .prefix(".sectile-")
         .tempfile_in(folder)?;
@@ -144,7 +143,7 @@ pub(crate) fn secret_bytes<const N: usize>(
     temporary.as_file().sync_all()?;
     match temporary.persist_noclobber(path) {
         Ok(_) => sync_folder(folder).map(|()| Some(secret)),
-        // Another process was quicker. Its secret counts.
+        // Another process was faster. Its secret counts.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
             secret_bytes(path, false)
         }
@@ -152,8 +151,8 @@ pub(crate) fn secret_bytes<const N: usize>(
     }
 }
 
-/// Makes the folder `name` in `parent`, with these files: wholly, or not at all. `parent` is made when needed; it must not
-/// be a link. Something that is there already, an empty folder aside, stays as it is and is an error.
+/// Creates the folder `name` in `parent` with these files, atomically. `parent` is created if needed; it must not be a
+/// symbolic link. Anything already there, except an empty folder, is left alone and is an error.
 pub(crate) fn create_folder(
     parent: &Path,
     name: &str,
@@ -174,7 +173,7 @@ pub(crate) fn create_folder(
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // As any new folder; a private one could not be read by the server of another user.
+        // The permissions of any new folder; a server of another user could not read a private one.
         builder.permissions(std::fs::Permissions::from_mode(0o777));
     }
     let temporary = builder.tempdir_in(parent)?;
@@ -187,7 +186,7 @@ pub(crate) fn create_folder(
         file.sync_all()?;
     }
     sync_folder(temporary.path())?;
-    // Takes the place of nothing, or of an empty folder; the system refuses anything else.
+    // Replaces nothing, or an empty folder; the system refuses anything else.
     match std::fs::rename(temporary.path(), &target) {
         Ok(()) => {
             // Nothing is left to remove.
@@ -202,7 +201,7 @@ pub(crate) fn create_folder(
     }
 }
 
-/// Flushes the names in a folder, where the system can.
+/// Flushes the directory entries of a folder, where the system can.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     return std::fs::File::open(folder)?.sync_all();
@@ -210,7 +209,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     folder.metadata().map(drop)
 }
 
-/// Writes a file and the folders above it; for samples in a temporary folder.
+/// Writes a file and creates the folders above it; for samples in a temporary folder.
 pub(crate) fn write_sample(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -218,14 +217,14 @@ pub(crate) fn write_sample(path: &Path, text: &str) -> io::Result<()> {
     std::fs::write(path, text)
 }
 
-/// Standard error for writing without waiting, when it is a pipe: one that nobody empties would otherwise stop the
-/// server once it is full. `None` where that cannot be had or is not needed.
+/// Returns standard error in non-blocking mode if it is a pipe: a full pipe that nobody reads would otherwise block the
+/// server. Returns `None` where that is not possible or not needed.
 pub(crate) fn stderr_without_waiting() -> Option<std::fs::File> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
         const O_NONBLOCK: i32 = 0o4000;
-        // Opened anew, so that the flag stays private to this process.
+        // Reopened, so that the flag stays private to this process.
         let stderr = std::fs::OpenOptions::new()
             .write(true)
             .custom_flags(O_NONBLOCK)
@@ -242,7 +241,7 @@ pub(crate) fn stderr_without_waiting() -> Option<std::fs::File> {
     None
 }
 
-/// What the system says of a file, in plain words.
+/// Describes a file error in plain words.
 pub(crate) fn reason(kind: io::ErrorKind) -> String {
     match kind {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),
@@ -252,7 +251,7 @@ pub(crate) fn reason(kind: io::ErrorKind) -> String {
     }
 }
 
-/// `path`, which must exist, made absolute.
+/// Returns `path`, which must exist, as an absolute path.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
@@ -263,7 +262,8 @@ pub(crate) fn levels_up(levels: usize) -> String {
     up.display().to_string()
 }
 
-/// The path of a document below `root`, given from the current folder, or from the root when there is no such file.
+/// Returns the path of a document below `root`, given relative to the current folder, or to the root if there is no such
+/// file.
 pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
     let folder = given
         .parent()
@@ -278,7 +278,7 @@ pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
         .as_deref()
         .and_then(|here| here.strip_prefix(root).ok());
     let exists = here.as_ref().is_some_and(|here| here.exists());
-    // A link from elsewhere leads to a document of the root.
+    // A symbolic link from elsewhere may point to a document below the root.
     let behind_link = || {
         let target = here.as_ref()?.canonicalize().ok()?;
         target.strip_prefix(root).ok()?.to_str().map(str::to_owned)
@@ -291,7 +291,8 @@ pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
     }
 }
 
-/// Lets `change` work on a file that holds `text`. The text afterwards, or `None` when `change` says that it failed.
+/// Lets `change` work on a temporary file that holds `text`. Returns the text afterwards, or `None` if `change` reports a
+/// failure.
 pub(crate) fn with_temporary(
     text: &str,
     change: impl FnOnce(&Path) -> io::Result<bool>,
@@ -323,7 +324,7 @@ mod tests {
         let add = |line: String| {
             update(&path, |text| {
                 let mut text = text.unwrap_or_default();
-                // Makes it likely that somebody else would come in between.
+                // Makes a race with another thread likely.
                 thread::yield_now();
                 text += &line;
                 Ok::<_, io::Error>((text, ()))

@@ -1,7 +1,7 @@
 //! Sectile: Markdown for AI agents, one section at a time, over MCP.
 //!
-//! [`cli`] is the program. `sectile-mcp` is the frame; the worlds hang on it. Each reads notes through `sectile-vault` and
-//! `sectile-library` and understands them through `sectile-markdown`.
+//! [`cli`] is the program. `sectile-mcp` is the framework that the worlds plug into. Each world reads notes through
+//! `sectile-vault` and `sectile-library` and parses them with `sectile-markdown`.
 
 pub mod cli;
 mod config;

@@ -1,4 +1,4 @@
-//! The means to check settings: origins of values, mistakes, and a reader of the places and secrets that values name.
+//! The tools for checking settings: origins of values, mistakes, and a reader for the paths and secrets that values name.
 //!
 //! A world checks its own section with a [`SettingsReader`]; `config` composes the sections. This module knows neither worlds
 //! nor settings. Only `env` reads the environment.
@@ -35,7 +35,7 @@ pub(crate) trait SettingsSection {
     fn check(&self, reader: SettingsReader<'_>) -> Result<Self::Checked, ConfigErrors>;
 }
 
-/// All numbers in a section, by the full names of their settings.
+/// Returns all numbers in a section, by the full names of their settings.
 pub(crate) fn numbers(section: &str, values: &impl Serialize) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut rest = vec![(

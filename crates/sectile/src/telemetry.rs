@@ -1,4 +1,4 @@
-//! Logs: structured lines on standard error, and nothing of a note in them.
+//! Logging: structured lines on standard error, without any content of notes.
 
 use std::{
     fs::File,
@@ -40,7 +40,7 @@ pub(crate) fn start(settings: LogSettings) {
         tracing::debug!("logging was started before");
     }
     panic::set_hook(Box::new(|info| {
-        // The message of a panic may quote what was being worked on, so only its place is told.
+        // A panic message may quote note content, so only its location is logged.
         let place = info
             .location()
             .map_or("unknown", |location| place(location.file()));
@@ -49,7 +49,7 @@ pub(crate) fn start(settings: LogSettings) {
     }));
 }
 
-/// The file of a panic without the folders of the machine it was built on, which dependencies carry in full.
+/// Returns the source file of a panic without the folders of the build machine, which dependencies carry in full.
 fn place(file: &str) -> &str {
     match file.rfind(['/', '\\']) {
         Some(end) if file.starts_with('/') || file.contains(':') => &file[end + 1..],
@@ -57,7 +57,7 @@ fn place(file: &str) -> &str {
     }
 }
 
-/// Standard error. A line that a full pipe cannot take is dropped: the log is worth less than the answer.
+/// Standard error. A line that a full pipe cannot take is dropped: answering matters more than logging.
 #[derive(Clone)]
 struct StderrWriter(Option<Arc<File>>);
 

@@ -1,8 +1,8 @@
 //! The official conformance suite, in every protocol version that is served.
 //!
-//! Most of its scenarios call tools, prompts and resources that a server under test is asked to carry. We carry none of
-//! them: what runs here is what can be asked of a real server. The table names every scenario, so that a new version of
-//! the suite cannot bring one that nobody looked at.
+//! Most of its scenarios call tools, prompts and resources that a test server is expected to provide. We provide none of
+//! them, so only scenarios that make sense for a real server run here. The table names every scenario, so that a new
+//! version of the suite cannot add one unnoticed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::subject::{Subject, SubjectKind};
 use super::{Bench, CheckRow, Job, in_parallel};
 use crate::process::bounded;
 
-/// The subjects it is run against, the file of their expected failures, and its text, which has a reason for each.
+/// The subjects, with the file of their expected failures and its text, which gives a reason for each.
 const EXPECTED: [(SubjectKind, &str, &str); 2] = [
     (
         SubjectKind::Vault,
@@ -31,7 +31,7 @@ const EXPECTED: [(SubjectKind, &str, &str); 2] = [
 const LIMIT: Duration = Duration::from_secs(60);
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// Scenarios that run in each of our versions that they know.
+/// Scenarios that run in each version that they apply to and we serve.
 const WANTED: &str = "\
     server-initialize server-session-lifecycle server-stateless logging-set-level ping \
     completion-complete tools-list server-sse-multiple-streams resources-list \
@@ -67,17 +67,17 @@ fn is_wanted(scenario: &str) -> bool {
     WANTED.split(' ').any(|wanted| wanted == scenario)
 }
 
-/// Every scenario that somebody has looked at.
+/// Returns every scenario that has been reviewed.
 fn known() -> impl Iterator<Item = &'static str> {
     [WANTED, FIXTURES, EXTENSIONS]
         .into_iter()
         .flat_map(|names| names.split(' '))
 }
 
-/// A scenario's name, and the versions it knows.
+/// A scenario's name, and the versions it applies to.
 type ScenarioEntry = (String, Vec<String>);
 
-/// One version of the suite against one subject.
+/// A run of the suite in one protocol version against one subject.
 struct Run<'a> {
     bench: &'a Bench,
     subject: &'a Subject,
@@ -118,7 +118,7 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<CheckRow>> 
     Ok(rows)
 }
 
-/// Scenarios that the suite knows, with their versions.
+/// Returns the scenarios of the suite, with their versions.
 fn listed(bench: &Bench) -> Result<Vec<ScenarioEntry>> {
     let mut command = bench.node("@modelcontextprotocol/conformance", "dist/index.js");
     let finished = bounded(
@@ -162,12 +162,10 @@ fn check_table(listed: &[ScenarioEntry]) -> Result<()> {
     if gone.is_empty() && new.is_empty() && unused.is_empty() {
         return Ok(());
     }
-    bail!(
-        "scenarios that are gone: {gone:?}, new: {new:?}, expected to fail but never run: {unused:?}"
-    )
+    bail!("missing scenarios: {gone:?}, new: {new:?}, expected to fail but never run: {unused:?}")
 }
 
-/// Names in the files of expected failures.
+/// Returns the names in the files of expected failures.
 fn expected_scenarios() -> impl Iterator<Item = &'static str> {
     let entries = EXPECTED
         .iter()
@@ -223,18 +221,18 @@ impl Run<'_> {
         if !finished.status.success() {
             bail!("{}", finished.tail());
         }
-        // The suite itself says whether every failure is one that we expect, and whether one of those is gone.
+        // The suite itself reports unexpected failures, and expected ones that no longer occur.
         row.expected += count(&["FAILURE", "WARNING"]);
         Ok(())
     }
 }
 
-/// The status of each check that a run wrote down.
+/// Returns the status of each check that a run recorded.
 fn statuses(results: &Path) -> Result<Vec<String>> {
     let mut statuses = Vec::new();
     for run in fs::read_dir(results).context("the suite wrote no results")? {
         let checks: Value = serde_json::from_slice(&fs::read(run?.path().join("checks.json"))?)?;
-        let checks = checks.as_array().context("the results are no list")?;
+        let checks = checks.as_array().context("the results are not a list")?;
         statuses.extend(
             checks
                 .iter()

@@ -1,4 +1,4 @@
-//! What the hosted world needs around it to be checked: a note store, settings, and a token of somebody who signed in.
+//! The test environment of the hosted world: a note store, settings, and the token of a signed-in user.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const ISSUER: &str = "https://issuer.example";
 const AUDIENCE: &str = "outside-checks";
 const SECRET: &str = "a secret of the outside checks, long enough\n";
 
-/// Where the notes of the user lie in the folder of the store.
+/// Returns the folder of the user's notes in the folder of the store.
 pub(super) fn notes_of_user(folder: &Path) -> std::path::PathBuf {
     folder.join("notes").join(VAULT).join(USER)
 }
@@ -23,12 +23,12 @@ pub(super) fn notes_of_user(folder: &Path) -> std::path::PathBuf {
 /// A store that serves the notes in `folder`, killed when it goes out of scope.
 pub(super) struct Store {
     _running: RunningProcess,
-    /// What a client has to send.
+    /// The value of the `Authorization` header that a client must send.
     pub(super) authorization: String,
 }
 
 impl Store {
-    /// Starts the store, and writes the settings of a server before it to `settings`.
+    /// Starts the store, and writes the settings of a server in front of it to `settings`.
     pub(super) fn start(bench: &Bench, folder: &Path, settings: &Path) -> Result<Self> {
         let log = bench.log("note-store");
         let mut command = bench.isolated(bench.beside("sectile-note-store"));

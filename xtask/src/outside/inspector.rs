@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 struct Request {
     /// The method and its options, one word each; `+` is a space in a word.
     words: String,
-    /// Where to look in the result, as a JSON pointer.
+    /// The part of the result to check, as a JSON pointer.
     at: &'static str,
     expected: ExpectedReply,
 }
@@ -127,7 +127,7 @@ fn editor_document() -> Vec<Request> {
     requests
 }
 
-/// What is the same for a folder and for a document.
+/// Returns the requests that are the same for a folder and for a document.
 fn editor() -> [Request; 3] {
     let prompts = "generate_outline rewrite_section summarize_section";
     let prompt =
@@ -233,7 +233,7 @@ fn ask(
     );
     command.arg("--cli");
     match transport {
-        // Without settings of its own: the inspector takes `--config` for itself, wherever it stands.
+        // Without settings of its own: the Inspector takes `--config` for itself, wherever it appears.
         Transport::Stdio => command.arg(&bench.binary).args(subject.arguments()),
         Transport::Http => command.args([&subject.url, "--transport", "http"]),
     };
@@ -253,7 +253,7 @@ fn ask(
         .iter()
         .find(|sentinel| subject.is_body_free() && said.contains(**sentinel))
     {
-        bail!("the answer holds `{sentinel}`");
+        bail!("the answer contains `{sentinel}`");
     }
     let answer: Value = serde_json::from_str(said).context("the answer is not JSON")?;
     check(request, answer.get("result").unwrap_or(&answer))

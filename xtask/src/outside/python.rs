@@ -12,7 +12,7 @@ use crate::process::bounded;
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<CheckRow> {
-    // One after the other on one subject: each undoes what it did, and expects nobody else to edit in between.
+    // One after the other on each subject: a script undoes its changes, and expects no other edits in between.
     let jobs = subjects
         .iter()
         .map(|subject| -> Job<'_> { Box::new(move || exercise_all(bench, subject)) })

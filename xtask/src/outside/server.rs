@@ -1,4 +1,4 @@
-//! A server under test that listens.
+//! A server under test that listens over HTTP.
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl HttpServer {
         })
     }
 
-    /// A client that connects again would not notice that the server was gone in between.
+    /// Checks that the server is still running. A client that reconnects would not notice a restart.
     pub(super) fn check_alive(&mut self) -> Result<()> {
         match self.running.try_wait()? {
             None => Ok(()),
@@ -52,7 +52,7 @@ impl HttpServer {
     }
 }
 
-/// The first loopback address in `log`, once its port is written in full.
+/// Returns the first loopback address in `log`, once its port is written in full.
 fn find_url(log: &str) -> Option<String> {
     let scheme = "http://127.0.0.1:";
     let at = log.find(scheme)?;

@@ -1,4 +1,4 @@
-//! What is checked: the worlds, and the documents that they serve.
+//! The subjects of the checks: the worlds, and the documents that they serve.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,7 @@ use anyhow::{Context, Result};
 use super::Bench;
 use super::hosted::{Store, notes_of_user};
 
-/// Text that no answer of the vault world and no log may carry: it stands in bodies and in a front matter key that is
-/// nobody's business.
+/// Text that no answer of the vault world and no log may contain: it is in bodies and in a private front matter key.
 pub(super) const SENTINELS: [&str; 2] = ["SENTINEL-BODY-5d1c", "SENTINEL-SECRET-90ab"];
 
 /// The note that tools are called with.
@@ -45,22 +44,22 @@ pub(super) enum SubjectKind {
 /// A server to check.
 pub(super) struct Subject {
     pub(super) kind: SubjectKind,
-    /// In reports and names of logs.
+    /// Name in reports and log files.
     pub(super) name: &'static str,
-    /// The world, as the command line calls it.
+    /// Name of the world on the command line.
     pub(super) world: &'static str,
-    /// What is served: a folder or a document.
+    /// The folder or document that is served.
     pub(super) location: PathBuf,
-    /// Settings besides the usual ones.
+    /// Settings file, if the defaults do not suffice.
     pub(super) settings: Option<PathBuf>,
-    /// Where the HTTP server listens, once it does.
+    /// Address of the HTTP server, once it listens.
     pub(super) url: String,
-    /// The store that the world asks, where it asks one.
+    /// The note store behind the world, if it has one.
     pub(super) store: Option<Store>,
 }
 
 impl Subject {
-    /// Arguments that make the binary serve it, on stdio unless told otherwise, as it is by default.
+    /// Returns the arguments that make the binary serve it with default settings, on stdio unless told otherwise.
     pub(super) fn arguments(&self) -> Vec<String> {
         let location = self.location.to_string_lossy().into_owned();
         let mut arguments = vec!["serve".to_owned(), self.world.to_owned()];
@@ -71,7 +70,7 @@ impl Subject {
         arguments
     }
 
-    /// The same with its own settings.
+    /// Returns the same arguments with its own settings.
     pub(super) fn arguments_with_settings(&self) -> Vec<String> {
         let mut arguments = self.arguments();
         if let Some(settings) = &self.settings {
@@ -81,36 +80,36 @@ impl Subject {
         arguments
     }
 
-    /// Whether it is served on stdio at all.
+    /// Returns whether it can be served on stdio.
     pub(super) fn is_on_stdio(&self) -> bool {
         self.store.is_none()
     }
 
-    /// What a client has to send to be let in; empty where nobody signs in.
+    /// Returns the value of the `Authorization` header; empty if no sign-in is needed.
     pub(super) fn authorization(&self) -> &str {
         self.store.as_ref().map_or("", |store| &store.authorization)
     }
 
-    /// The whole command line of a server on stdio.
+    /// Returns the whole command line of a server on stdio.
     pub(super) fn command_line(&self, bench: &Bench) -> Vec<String> {
         let mut words = vec![bench.binary.to_string_lossy().into_owned()];
         words.extend(self.arguments_with_settings());
         words
     }
 
-    /// Whether its answers never carry the text of a note.
+    /// Returns whether its answers never contain the text of a note.
     pub(super) fn is_body_free(&self) -> bool {
         matches!(self.kind, SubjectKind::Vault | SubjectKind::Hosted)
     }
 }
 
-/// All servers to check, each with documents of its own, written afresh.
+/// Returns all servers to check, each with freshly written documents of its own.
 pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
     fs::create_dir_all(bench.folder.join("home"))?;
-    // Within reach of a path that climbs out of a root.
+    // Reachable by a path that escapes from a root.
     let outside = format!("# {}\n", SENTINELS[0]);
     fs::write(bench.folder.join("outside.md"), outside)?;
-    // A large deletion asks for a confirmation only where a setting says so.
+    // A large deletion needs a confirmation only if a setting says so.
     let editor_settings = bench.folder.join("editor.toml");
     fs::write(&editor_settings, "[editor]\nconfirm_delete_bytes = 65536\n")?;
     let subject = |kind, name, world, document: &str| -> Result<Subject> {
@@ -142,7 +141,7 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
     ])
 }
 
-/// The hosted world, in front of a store. What is served is its settings.
+/// Returns the hosted world in front of a store. Its location is its settings file.
 fn hosted(bench: &Bench) -> Result<Subject> {
     let folder = bench.folder.join("hosted");
     write_notes(&notes_of_user(&folder))?;
@@ -165,7 +164,7 @@ fn write_notes(folder: &Path) -> Result<()> {
     }
     for (path, text) in NOTES {
         let path = folder.join(path);
-        fs::create_dir_all(path.parent().context("a note lies in a folder")?)?;
+        fs::create_dir_all(path.parent().context("a note is in a folder")?)?;
         fs::write(path, text)?;
     }
     Ok(())

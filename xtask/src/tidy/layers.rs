@@ -1,11 +1,12 @@
-//! Which crate may depend on which package: Cargo holds the walls, and this holds the manifests.
+//! Checks which crate may depend on which package: Cargo enforces the boundaries that the manifests declare, and this
+//! checks the manifests.
 
 use super::{Finding, Tree};
 
-/// What stands in a row of a table: the key, and words.
+/// A row of a table: the key, and words separated by spaces.
 type Row = (&'static str, &'static str);
 
-/// Crates of ours that each crate may depend on, all by their folders.
+/// Our crates that each crate may depend on, by folder.
 const CRATE_EDGES: &[Row] = &[
     ("client", ""),
     ("markdown", ""),
@@ -20,14 +21,14 @@ const CRATE_EDGES: &[Row] = &[
     ),
 ];
 
-/// What only their tests may use.
+/// Further crates that only tests may depend on.
 const TEST_EDGES: &[Row] = &[
     ("backends", "test-corpus test-servers"),
     ("retrieval", "test-corpus"),
     ("sectile", "note-store test-corpus test-servers"),
 ];
 
-/// Packages of others that belong to some crates only.
+/// Third-party packages that only certain crates may use.
 const RESERVED_PACKAGES: &[Row] = &[
     ("axum", "mcp"),
     ("clap", "sectile"),
@@ -37,7 +38,7 @@ const RESERVED_PACKAGES: &[Row] = &[
     ("tracing", "backends library mcp retrieval sectile vault"),
 ];
 
-/// Whether the row of `key` has a word; `None` without a row.
+/// Returns whether the row of `key` has a word; `None` without a row.
 fn has(table: &[Row], key: &str, word: &str) -> Option<bool> {
     let (_, words) = table.iter().find(|(name, _)| *name == key)?;
     Some(words.split(' ').any(|other| other == word))

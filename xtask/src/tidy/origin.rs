@@ -1,31 +1,31 @@
-//! The repository holds only what we wrote: no corpus, query set, manual or licence of other people.
+//! Checks that the repository contains only our own work: no third-party corpus, query set, manual or licence.
 //!
-//! Nobody can tell from a file who wrote it. So files of the kinds in which text of others arrives are allowed only where a
-//! row here says what they are, and adding a row is a decision that a review sees.
+//! A file does not show who wrote it. So files of the types in which third-party text usually arrives are allowed only if a
+//! row here says what they are, and a review sees every new row.
 
 use super::{Finding, Tree};
 
-/// Files in which text of others arrives by their endings, whatever their place.
+/// Extensions of files in which third-party text usually arrives, in any folder.
 const DATA: &[&str] = &[
     "7z", "adoc", "arrow", "br", "bz2", "csv", "db", "docx", "epub", "feather", "gz", "htm",
     "html", "ipynb", "json", "jsonl", "mdx", "ndjson", "npy", "npz", "parquet", "pdf", "rst",
     "sqlite", "tar", "tex", "tgz", "tsv", "txt", "xml", "xz", "zip", "zst",
 ];
 
-/// What is ours all the same: a file, or a folder with a slash at its end, and how it came about.
+/// Such files that are our own: a file, or a folder with a trailing slash, and how it was made.
 const OURS: &[(&str, &str)] = &[
     (
         "bench/k8s-docs/qrels-questions.tsv",
         "labels of our questions",
     ),
-    ("bench/k8s-docs/questions.jsonl", "questions of ours"),
+    ("bench/k8s-docs/questions.jsonl", "our own questions"),
     (
         "crates/sectile/test_data/editor_pitfalls.json",
-        "documents and calls of ours, and what editors made of them",
+        "our own documents and calls, and the results of editors",
     ),
     (
         "crates/sectile/test_data/section_source.json",
-        "documents of ours, and what the contract's original said of them",
+        "our own documents, and the answers of the contract's original",
     ),
     ("model/checkpoints/", "weights that we trained"),
     ("model/classes.tsv", "written by classes.py"),
@@ -34,17 +34,17 @@ const OURS: &[(&str, &str)] = &[
     ("model/requirements.txt", "names of packages"),
     (
         "model/vectors-static-2.jsonl",
-        "numbers of our model for strings of ours",
+        "vectors of our model for our own strings",
     ),
     (
         "model/vectors-transformer-1.jsonl",
-        "numbers of our model for strings of ours",
+        "vectors of our model for our own strings",
     ),
     ("note-store/src/mebibyte.gz", "a mebibyte of one byte"),
     ("test-corpus/words/", "sentences that we wrote for tests"),
 ];
 
-/// Where Markdown is ours: a file, or a folder with a slash at its end.
+/// Our own Markdown: a file, or a folder with a trailing slash.
 const MARKDOWN: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -66,7 +66,7 @@ const MARKDOWN: &[&str] = &[
     "test-corpus/manual/",
 ];
 
-/// Names that files of others bring along.
+/// Names of files that usually accompany third-party work.
 const PAPERS: &[&str] = &[
     "attribution",
     "authors",
@@ -82,7 +82,7 @@ const PAPERS: &[&str] = &[
     "third_party",
 ];
 
-/// Such files that belong to what is here: our own licences, and those of the models' parents.
+/// Such files that belong here: our own licences, and those of the models that ours are derived from.
 const OUR_PAPERS: &[&str] = &[
     "LICENSE-APACHE",
     "LICENSE-MIT",
@@ -93,14 +93,14 @@ const OUR_PAPERS: &[&str] = &[
     "model/NOTICE",
 ];
 
-/// No file that a person writes is larger, in bytes.
+/// The size in bytes that a file written by a person does not exceed.
 const LARGE: usize = 100_000;
-/// Larger files that are made by a program.
+/// Larger files that a program generates.
 const LARGE_FILES: &[&str] = &["Cargo.lock", "crates/sectile/test_data/section_source.json"];
 
-/// What to do instead of committing somebody's text.
-const INSTEAD: &str = "text of others stays outside: let `cargo xtask eval` read it from ../shared, and write documents of our own \
-                       for tests (`test-corpus`)";
+/// The alternative to committing third-party text.
+const INSTEAD: &str = "third-party text stays outside the repository: let `cargo xtask eval` read it from ../shared, and \
+                       write your own documents for tests (`test-corpus`)";
 
 pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
     let texts = tree.files.iter();
@@ -118,7 +118,7 @@ pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         let is_listed = |(place, _): &(&str, &str)| covers(place, path);
-        // Seeds of failed cases, which proptest writes.
+        // Seeds of failed cases, written by proptest.
         let is_seed = path.contains("/proptest-regressions/") && ending == "txt";
         if DATA.contains(&ending) && !is_seed && !OURS.iter().any(is_listed) {
             report(format!(
@@ -128,13 +128,13 @@ pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
         if ["md", "markdown"].contains(&ending) && !MARKDOWN.iter().any(|place| covers(place, path))
         {
             report(format!(
-                "Markdown outside of the places in `MARKDOWN` (xtask/src/tidy/origin.rs); {INSTEAD}"
+                "Markdown outside the folders in `MARKDOWN` (xtask/src/tidy/origin.rs); {INSTEAD}"
             ));
         }
         let is_paper = ending != "rs" && PAPERS.iter().any(|paper| name.starts_with(paper));
         if is_paper && !OUR_PAPERS.contains(&path) {
             report(format!(
-                "a paper of origin or licence without a row in `OUR_PAPERS` (xtask/src/tidy/origin.rs); {INSTEAD}"
+                "a licence or notice file without a row in `OUR_PAPERS` (xtask/src/tidy/origin.rs); {INSTEAD}"
             ));
         }
         if let Some(size) = size.filter(|size| *size > LARGE && !LARGE_FILES.contains(&path)) {
@@ -144,7 +144,7 @@ pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a row is about a path: the same file, or a folder above it.
+/// Returns whether a row covers a path: the same file, or a folder above it.
 fn covers(place: &str, path: &str) -> bool {
     if place.ends_with('/') {
         path.starts_with(place)
@@ -153,7 +153,7 @@ fn covers(place: &str, path: &str) -> bool {
     }
 }
 
-/// Rows for files that are gone would let others in under their names.
+/// Finds rows for files that no longer exist, which would admit other files under their names.
 pub(super) fn rows_of_origin_are_needed(tree: &Tree) -> Vec<Finding> {
     let paths: Vec<&str> = tree
         .files
@@ -169,7 +169,7 @@ pub(super) fn rows_of_origin_are_needed(tree: &Tree) -> Vec<Finding> {
         .map(|place| Finding {
             path: "xtask/src/tidy/origin.rs".to_owned(),
             line: 1,
-            message: format!("`{place}` is not there any more: remove its row"),
+            message: format!("`{place}` no longer exists: remove its row"),
         })
         .collect()
 }
@@ -236,9 +236,13 @@ mod tests {
 
     #[test]
     fn papers_of_others_are_refused() {
-        refused("examples/x/LICENSE", "Apache License", "a paper of origin");
-        refused("crates/a/NOTICE", "", "a paper of origin");
-        refused("examples/x/SHA256SUMS", "", "a paper of origin");
+        refused(
+            "examples/x/LICENSE",
+            "Apache License",
+            "a licence or notice file",
+        );
+        refused("crates/a/NOTICE", "", "a licence or notice file");
+        refused("examples/x/SHA256SUMS", "", "a licence or notice file");
         let twice = found(only_ours, &[("crates/a/ORIGIN.md", "")]);
         assert_eq!(twice.len(), 2, "{twice:?}");
         allowed("model/NOTICE", "");

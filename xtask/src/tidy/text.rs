@@ -32,7 +32,7 @@ pub(super) fn file_sizes(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Tests that do not run. What else is left over, clippy finds.
+/// Finds tests that do not run. Clippy finds other leftovers.
 pub(super) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust_files() {
@@ -45,7 +45,7 @@ pub(super) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Each test binary links everything once more: one per crate is enough.
+/// Finds crates with more than one test binary: each of them links everything again.
 pub(super) fn one_test_binary(tree: &Tree) -> Vec<Finding> {
     let mut binaries: BTreeMap<&str, Vec<&TextFile>> = BTreeMap::new();
     for file in &tree.files {
@@ -65,7 +65,7 @@ pub(super) fn one_test_binary(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Paths of somebody's machine.
+/// Finds paths of a developer's machine.
 pub(super) fn home_paths(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &tree.files {
@@ -87,7 +87,7 @@ pub(super) fn home_paths(tree: &Tree) -> Vec<Finding> {
 }
 
 fn has_home_path(line: &str) -> bool {
-    // Put together here, so that this file does not find itself.
+    // Assembled here, so that this file does not match itself.
     let root = ["", "root", ""].join("/");
     let homes = [["", "home", ""].join("/"), ["", "Users", ""].join("/")];
     let names_somebody = |rest: &str| {

@@ -1,4 +1,4 @@
-//! No two types of one name in a crate: a reader who meets the name has to know which one is meant.
+//! Checks that type names are unique in a crate: a reader must know which type a name refers to.
 //!
 //! Definitions are found line by line. Test code and aliases may repeat a name.
 
@@ -34,7 +34,7 @@ pub(super) fn unique_types(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The lines before a module of tests, which clippy keeps at the end of a file.
+/// Returns the lines before the test module, which clippy keeps at the end of a file.
 fn product_lines(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
     let mut is_for_tests = false;
     file.numbered_lines().take_while(move |(_, line)| {
@@ -46,7 +46,7 @@ fn product_lines(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The name of the type that `line` defines.
+/// Returns the name of the type that `line` defines.
 fn defined_type(line: &str) -> Option<&str> {
     let mut words = line
         .split_whitespace()

@@ -227,7 +227,7 @@ fn diff(before: &str, after: &str, name: &str) -> String {
         .collect()
 }
 
-/// Whether a client has an entry for this program.
+/// The state of a client's entry for this program.
 pub(super) enum RegistrationState {
     Connected,
     NotConnected,

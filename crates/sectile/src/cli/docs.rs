@@ -82,7 +82,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
             counted(corpus.skipped.len(), "document is", "documents are"),
             counted(corpus.notes.len(), "note", "notes"),
         ))
-        .next("follow the advice beside each of them, or leave out --strict"));
+        .next("follow the advice next to each of them, or omit --strict"));
     }
     Ok(())
 }

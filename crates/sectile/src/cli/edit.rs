@@ -130,7 +130,7 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
 struct EditSession {
     world: EditorWorld,
     root: PathBuf,
-    /// How the root was found, if it was not named.
+    /// The root with the way it was found, if it was not named.
     found: Option<NearestRoot>,
     json: bool,
 }

@@ -13,7 +13,7 @@ use tokio::{runtime, signal};
 /// The exit code after a second interrupt: 128 + SIGINT, by convention.
 const AT_ONCE: i32 = 130;
 
-/// Whether the command was asked to stop.
+/// A flag that is set when the command is asked to stop.
 #[derive(Clone)]
 pub(super) struct Interrupt(Arc<AtomicBool>);
 

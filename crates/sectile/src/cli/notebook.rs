@@ -56,7 +56,7 @@ fn open(given: &Path) -> Result<OpenLibrary, CliError> {
     Ok(OpenLibrary::of(&settings)?)
 }
 
-/// Returns the folder of the indexes, creating it if it is the default one beside the collections.
+/// Returns the folder of the indexes, creating it if it is the default one next to the collections.
 fn made_index_folder(opened: &OpenLibrary, given: Option<&Path>) -> Result<PathBuf, CliError> {
     let Some(folder) = opened.index_folder(given) else {
         return Err(CliError::usage("there is no folder for the index.")

@@ -69,7 +69,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     }
 }
 
-/// Whether one client is served, which started this process.
+/// Returns whether the only client is the process that started this one.
 fn is_on_stdio(args: &ServeArgs) -> bool {
     args.http.is_none() && args.world.is_some()
 }
@@ -128,7 +128,7 @@ fn sources(args: &ServeArgs) -> (Option<PathBuf>, Vec<Flag>) {
     (settings::named(args.config.as_deref()), flags)
 }
 
-/// The world that was asked for, or all that are configured.
+/// Opens the requested world, or all that are configured.
 fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliError> {
     let on_stdio = is_on_stdio(args);
     let auth = settings.access.auth.as_ref();

@@ -1,4 +1,4 @@
-//! The settings of the front door, checked: where to listen, who may come in, what is recorded.
+//! The checked settings of the HTTP server: where to listen, who may sign in, what is recorded.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -22,21 +22,21 @@ use super::{
 };
 use crate::settings::{ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader};
 
-/// How long a session stays awake that nobody uses.
+/// Time without a message after which a session goes to sleep.
 const REST_AFTER: Duration = Duration::from_millis(250);
-/// How long a session is kept that its client has not come back to since the handshake.
+/// Time for which a session is kept if its client does not come back after the handshake.
 const CONFIRM_WITHIN: Duration = Duration::from_mins(1);
-/// Connections that one address may have, however few there are in all, unless the settings name a number.
+/// The least number of connections one address may have if the settings do not name a number.
 const LEAST_CONNECTIONS: usize = 16;
-/// Longest set of keys, and longest context, that another server may answer.
+/// The largest key set or context accepted from another server.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 const KEYS_FILE: &str = "server.auth.keys_file";
 
-/// Where and how requests are taken.
+/// Address and limits of the HTTP server, with metrics and audit log.
 pub(crate) struct FrontSettings {
     pub(crate) bind: SocketAddr,
-    /// What this server is called from outside, where that is configured.
+    /// Public URL of this server, if configured.
     pub(crate) public_url: Option<String>,
     pub(crate) origins: Origins,
     pub(crate) trusted_proxies: Vec<IpAddr>,
@@ -46,15 +46,15 @@ pub(crate) struct FrontSettings {
     pub(crate) receive_timeout: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) sessions: SessionBounds,
-    /// How long requests are still taken after a stop was asked for.
+    /// Time for which requests are still accepted after a stop was requested.
     pub(crate) stop_notice: Duration,
-    /// Requests a minute, by caller and by address.
+    /// Requests per minute: by caller, and by address.
     pub(crate) rates: (u32, u32),
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) audit: Option<AuditSettings>,
 }
 
-/// Where calls are recorded.
+/// Location, key and rotation of the audit log.
 pub(crate) struct AuditSettings {
     pub(crate) file: PathBuf,
     pub(crate) key: Option<Secret>,
@@ -62,16 +62,16 @@ pub(crate) struct AuditSettings {
     pub(crate) keep: usize,
 }
 
-/// Who may come in and use what. Read again when the process is asked to.
+/// Sign-in methods, permissions and certificates. Reloaded when the process is asked to.
 pub(crate) struct AccessSettings {
-    /// The ways to sign in; without any, everybody on this machine is let in.
+    /// The ways to sign in; without any, every process on this machine has access.
     pub(crate) auth: Option<AuthSettings>,
     pub(crate) roles: Acl,
     pub(crate) tls: Option<ServerTls>,
 }
 
 impl FrontSettings {
-    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    /// Checks the loaded settings. Paths in a settings file are relative to its folder, `base`.
     pub(super) fn resolve(loaded: &LoadedConfig, base: &Path) -> Result<Self, ConfigErrors> {
         let reader = loaded.reader(base);
         let raw = &loaded.raw.server;
@@ -120,14 +120,14 @@ impl FrontSettings {
 }
 
 impl AccessSettings {
-    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    /// Checks the loaded settings. Paths in a settings file are relative to its folder, `base`.
     pub(crate) fn resolve(loaded: &LoadedConfig, base: &Path) -> Result<Self, ConfigErrors> {
         let reader = loaded.reader(base);
         let raw = &loaded.raw.server;
         let mut mistakes = ConfigErrors::default();
         let keys = mistakes.take(keys(reader, &raw.auth));
         let tokens = mistakes.take(tokens(reader, &raw.auth.tokens));
-        // Tokens that are not right would have been taken.
+        // Misconfigured tokens still count: the operator meant to accept them.
         let has_tokens = tokens.as_ref().is_none_or(Option::is_some);
         let context = mistakes.take(context(reader, &raw.auth.context, has_tokens));
         let roles = mistakes.take(Self::roles(loaded));
@@ -146,7 +146,7 @@ impl AccessSettings {
         Ok(Self { auth, roles, tls })
     }
 
-    /// What each role may use, without a look at any secret.
+    /// Returns what each role may use, without reading any secret.
     pub(crate) fn roles(loaded: &LoadedConfig) -> Result<Acl, ConfigErrors> {
         let raw = &loaded.raw.server;
         let lists = [
@@ -168,14 +168,14 @@ impl AccessSettings {
         }
     }
 
-    /// Where API keys are kept, if the settings name a file. It need not exist.
+    /// Returns the path of the key file, if the settings name one. The file need not exist.
     pub(crate) fn keys_file(loaded: &LoadedConfig, base: &Path) -> Option<PathBuf> {
         let reader = loaded.reader(base);
         reader.place(KEYS_FILE, &loaded.raw.server.auth.keys_file)
     }
 }
 
-/// Whether anybody has to sign in, which makes it safe to listen beyond this machine.
+/// Returns whether callers have to sign in, which makes it safe to listen beyond this machine.
 fn has_auth(raw: &RawConfig) -> bool {
     let auth = &raw.server.auth;
     let ways = [
@@ -195,7 +195,7 @@ fn socket_address(text: &str) -> Option<SocketAddr> {
 fn bind(loaded: &LoadedConfig) -> Result<SocketAddr, ConfigError> {
     const KEY: &str = "server.http.bind";
     let address = socket_address(&loaded.raw.server.http.bind);
-    // Where signing in is wrongly set, that is the mistake.
+    // If `[server.auth]` has a mistake, that is the one to report.
     let may_be_anywhere = has_auth(&loaded.raw) || loaded.mistakes.mention("server.auth");
     match address {
         Some(address) if may_be_anywhere || address.ip().is_loopback() => Ok(address),
@@ -218,7 +218,7 @@ fn public_url(reader: SettingsReader<'_>, text: &str) -> Result<Option<String>, 
     }
 }
 
-/// The host of a URL that has been checked, with its port if it has one.
+/// Returns the host of a checked URL, with its port if it has one.
 fn host_of(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
     Some(uri.authority()?.as_str().to_owned())
@@ -284,7 +284,7 @@ fn keys(reader: SettingsReader<'_>, raw: &raw::RawAuth) -> Result<Option<KeyFile
         return Ok(None);
     };
     let parsed = KeyFile::parse(&text).map(Some);
-    parsed.map_err(|problem| reader.refuse(KEYS_FILE, format!("a file of keys ({problem})")))
+    parsed.map_err(|problem| reader.refuse(KEYS_FILE, format!("a valid key file ({problem})")))
 }
 
 fn tokens(
@@ -304,7 +304,7 @@ fn tokens(
         } else {
             SECRET
         };
-        return Err(reader.refuse(key, "where a secret of at least 32 bytes is"));
+        return Err(reader.refuse(key, "the source of a secret of at least 32 bytes"));
     }
     let text = reader.text(SET, &raw.jwks_file)?;
     let key_set = match (text, reader.target(SET_URL, &raw.jwks_url)?) {
@@ -321,10 +321,10 @@ fn tokens(
         return Ok(None);
     }
     if raw.issuer.is_empty() {
-        return Err(reader.refuse("server.auth.tokens.issuer", "set when tokens are taken"));
+        return Err(reader.refuse("server.auth.tokens.issuer", "set when tokens are accepted"));
     }
     let authorization_servers = match raw.authorization_servers.as_slice() {
-        // An issuer that is no URL cannot be asked.
+        // An issuer that is not a URL cannot be queried.
         [] if BaseUrl::parse(&raw.issuer).is_ok() => vec![raw.issuer.clone()],
         given => given.to_vec(),
     };
@@ -355,7 +355,10 @@ fn context(
         return Ok(None);
     };
     if !has_tokens {
-        return Err(reader.refuse(KEY, "empty unless tokens are taken, which it is asked with"));
+        return Err(reader.refuse(
+            KEY,
+            "empty unless tokens are accepted: it is queried with them",
+        ));
     }
     Ok(Some(ContextSettings {
         url,
@@ -364,7 +367,7 @@ fn context(
     }))
 }
 
-/// A client for short answers.
+/// Returns an HTTP client for short responses.
 fn small_client(
     reader: SettingsReader<'_>,
     key: &str,
@@ -377,7 +380,7 @@ fn small_client(
         proxy: None,
         extra_roots: None,
     });
-    client.map_err(|problem| reader.refuse(key, format!("a place that can be asked ({problem})")))
+    client.map_err(|problem| reader.refuse(key, format!("a URL that can be queried ({problem})")))
 }
 
 #[cfg(test)]

@@ -13,26 +13,26 @@ pub(crate) struct ConfigKey {
     pub(crate) path: String,
     pub(crate) description: String,
     pub(crate) kind: ValueKind,
-    /// Value when nobody sets it.
+    /// The value if the setting is not set.
     pub(crate) default: Value,
 }
 
 impl ConfigKey {
-    /// The table that the setting stands in: `server.tools`.
+    /// Returns the table that contains the setting: `server.tools`.
     pub(crate) fn table(&self) -> &str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
     }
 
-    /// The environment variable that overrides it, if one can.
+    /// Returns the environment variable that overrides the setting, if one can.
     pub(crate) fn variable(&self) -> Option<String> {
         let is_list_of_tables = matches!(self.kind, ValueKind::Tables(_));
-        // A key of such a list has no value of its own, and so no default.
+        // A key in a list of tables has no value of its own, and so no default.
         let is_in_list = self.default.is_null();
         (!is_list_of_tables && !is_in_list).then(|| variable_name(&self.path))
     }
 }
 
-/// What a value must be.
+/// The type and range of a setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Text,
@@ -48,20 +48,20 @@ pub(crate) enum ValueKind {
 }
 
 impl ValueKind {
-    /// In words, for messages.
+    /// Describes the kind in words, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Text => "text in quotes".to_owned(),
+            Self::Text => "a string in quotes".to_owned(),
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Texts => "a list of texts".to_owned(),
+            Self::Texts => "a list of strings".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Tables(_) => "a list of tables".to_owned(),
         }
     }
 }
 
-/// Every setting, in the order of the types.
+/// Returns every setting, in the order of the fields in `raw`.
 pub(crate) fn keys() -> Vec<ConfigKey> {
     let defaults = serde_json::to_value(RawConfig::default()).unwrap_or_default();
     let mut keys = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
     keys
 }
 
-/// JSON Schema of the settings file, for editors.
+/// Returns the JSON Schema of the settings file, for editors.
 pub(crate) fn schema() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -137,7 +137,7 @@ fn kind(property: &Value, path: &str) -> ValueKind {
     }
 }
 
-/// The words of an enumeration, whether its variants carry descriptions or not.
+/// Returns the words of an enumeration, whether or not its variants carry descriptions.
 fn words(property: &Value) -> Vec<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let plain = property.get("enum").map(list).unwrap_or_default();

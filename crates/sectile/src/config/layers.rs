@@ -1,4 +1,4 @@
-//! Defaults, file, environment and flags on top of each other, with the origin of every value.
+//! Merges defaults, file, environment and flags, and keeps the origin of every value.
 
 mod spots;
 
@@ -20,31 +20,31 @@ use crate::{
     },
 };
 
-/// A text given on the command line, for a setting that takes text.
+/// A string given on the command line, for a setting that takes one.
 pub(crate) struct Flag {
     pub(crate) key: &'static str,
     pub(crate) value: String,
     pub(crate) name: &'static str,
 }
 
-/// The settings as written, from all layers, without those that are wrong.
+/// The settings of all layers as written, without the values that are wrong.
 #[derive(Debug)]
 pub(crate) struct LoadedConfig {
     pub(crate) raw: RawConfig,
     values: BTreeMap<String, Value>,
     pub(super) origins: ValueOrigins,
     pub(super) mistakes: ConfigErrors,
-    /// Variables with our prefix that are not settings, and do not look as if they were meant to be.
+    /// Variables with our prefix that are not settings and do not look like one either.
     stray_variables: Vec<String>,
 }
 
 impl LoadedConfig {
-    /// The origin of the setting at `path`.
+    /// Returns the origin of the setting at `path`.
     pub(crate) fn origin(&self, path: &str) -> ValueOrigin {
         self.origins.of(path)
     }
 
-    /// What sections are checked with. Paths from a file count from its folder, `base`.
+    /// Returns the reader that checks sections. Paths in a settings file are relative to its folder, `base`.
     pub(super) fn reader<'a>(&'a self, base: &'a Path) -> SettingsReader<'a> {
         SettingsReader {
             origins: &self.origins,
@@ -53,7 +53,7 @@ impl LoadedConfig {
         }
     }
 
-    /// The value of `key` as TOML.
+    /// Returns the value of `key` as TOML.
     pub(crate) fn value(&self, key: &ConfigKey) -> String {
         match self.values.get(&key.path) {
             Some(value) => value.to_string(),
@@ -61,14 +61,14 @@ impl LoadedConfig {
         }
     }
 
-    /// The value of `key` as JSON.
+    /// Returns the value of `key` as JSON.
     pub(crate) fn json_value(&self, key: &ConfigKey) -> serde_json::Value {
         let set = self.values.get(&key.path);
         set.and_then(|value| serde_json::to_value(value).ok())
             .unwrap_or_else(|| key.default.clone())
     }
 
-    /// What is odd and does not matter, in a sentence.
+    /// Returns a sentence about oddities that do no harm, if there are any.
     pub(crate) fn warning(&self) -> Option<String> {
         if self.stray_variables.is_empty() {
             return None;
@@ -97,8 +97,8 @@ pub(crate) fn load(file: Option<&Path>, flags: &[Flag]) -> Result<LoadedConfig, 
     }
 }
 
-/// Like [`load`], for [`Settings::resolve`](super::Settings::resolve), which says all mistakes at once: those that are
-/// found here are kept, and an error is only a file that cannot be read at all.
+/// Like [`load`], for [`Settings::resolve`](super::Settings::resolve), which reports all mistakes at once: mistakes found
+/// here are kept, and only an unreadable file is an error.
 pub(crate) fn load_for_all_mistakes(
     file: Option<&Path>,
     flags: &[Flag],
@@ -111,7 +111,7 @@ pub(super) fn load_with(
     environment: &[(String, String)],
     flags: &[Flag],
 ) -> Result<LoadedConfig, ConfigErrors> {
-    // The table of keys takes longer to make than the rest of a start without a file.
+    // Building the table of keys takes longer than the rest of a start without a file.
     let keys = LazyCell::new(keys);
     let mut found = FoundValues::default();
     if let Some(path) = file {
@@ -121,7 +121,7 @@ pub(super) fn load_with(
     for (name, text) in environment {
         match keys.iter().find(|key| variable_name(&key.path) == *name) {
             Some(key) => found.put_text(key, text, &ValueOrigin::Environment(name.clone())),
-            // A service manager may have set it: Kubernetes sets SECTILE_PORT where a service is called so.
+            // A service manager may have set it: Kubernetes sets SECTILE_PORT for a service named `sectile`.
             None if !looks_like_a_setting(name) => stray_variables.push(name.clone()),
             None => {
                 let known: Vec<String> = keys.iter().map(|key| variable_name(&key.path)).collect();
@@ -154,7 +154,8 @@ pub(super) fn load_with(
     })
 }
 
-/// The names that one in the same place could have been meant to be: not the sections that it stands in.
+/// Returns the known names at the same level as `path`, as candidates for a suggestion; the sections that contain it are
+/// not among them.
 fn beside<'a>(path: &str, known: &'a [String]) -> impl Iterator<Item = &'a str> {
     let known = known.iter().map(String::as_str);
     known.filter(move |known| {
@@ -165,13 +166,13 @@ fn beside<'a>(path: &str, known: &'a [String]) -> impl Iterator<Item = &'a str> 
 
 type Values = BTreeMap<String, (Value, ValueOrigin)>;
 
-/// The setting that a variable without `__` was most likely meant to be: only one that differs in nothing else.
+/// Returns the setting that a variable without `__` most likely stands for: one that differs in underscores alone.
 fn nearest_variable<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
     let letters = |name: &str| name.replace('_', "");
     known.iter().find(|known| letters(known) == letters(name))
 }
 
-/// What was found so far.
+/// The values and mistakes collected from the layers read so far.
 #[derive(Default)]
 struct FoundValues {
     values: Values,
@@ -277,7 +278,7 @@ impl FoundValues {
             .insert(key.path.clone(), (value, origin.clone()));
     }
 
-    /// Checks one table of the list `key`. Whether it is right.
+    /// Checks one table of the list `key`. Returns `true` if it is valid.
     fn check_table(
         &mut self,
         key: &ConfigKey,
@@ -308,7 +309,7 @@ impl FoundValues {
     }
 }
 
-/// Settings and the sections they stand in.
+/// Returns the paths of all settings and of the sections that contain them.
 fn known_paths(keys: &[ConfigKey]) -> Vec<String> {
     let with_sections = |key: &ConfigKey| {
         let ends = key
@@ -322,7 +323,7 @@ fn known_paths(keys: &[ConfigKey]) -> Vec<String> {
     keys.iter().flat_map(with_sections).collect()
 }
 
-/// Whether a value, which is no list of tables, is of this kind.
+/// Returns whether a value other than a list of tables is of this kind.
 fn fits(kind: &ValueKind, value: &Value) -> bool {
     match (kind, value) {
         (ValueKind::Text, Value::String(_)) | (ValueKind::Switch, Value::Boolean(_)) => true,
@@ -333,8 +334,8 @@ fn fits(kind: &ValueKind, value: &Value) -> bool {
     }
 }
 
-/// The typed form of checked values. The table of keys comes from the same types, so nothing can be left that does not
-/// fit; a test holds the two together.
+/// Returns the typed form of checked values. The table of keys is derived from the same types, so every value fits; a test
+/// keeps the two in step.
 fn to_raw(values: &Values) -> RawConfig {
     let mut root = Table::new();
     for (path, (value, _)) in values {

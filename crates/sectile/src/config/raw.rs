@@ -14,25 +14,25 @@ use crate::worlds::WorldSections;
 #[schemars(deny_unknown_fields)]
 #[schemars(rename = "Raw")]
 pub(crate) struct RawConfig {
-    /// What every world shares.
+    /// Settings shared by all worlds.
     pub(crate) server: RawServer,
-    /// What is logged, to standard error.
+    /// Logging to standard error.
     pub(crate) log: LogSettings,
     #[serde(flatten)]
     pub(crate) worlds: WorldSections,
 }
 
-/// What is logged.
+/// Logging to standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LogSettings {
-    /// The least important level that is logged.
+    /// The least severe level that is logged.
     pub(crate) level: LogLevel,
-    /// Text for people, or one JSON object a line.
+    /// Format of a log line: `text` for people, or `json` for one JSON object per line.
     pub(crate) format: LogFormat,
 }
 
-/// The least important level that is logged.
+/// The least severe level that is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
@@ -44,7 +44,7 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// The form of a log line.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {

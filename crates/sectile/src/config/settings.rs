@@ -20,13 +20,14 @@ pub(crate) struct Settings {
     pub(crate) front: FrontSettings,
     pub(crate) access: AccessSettings,
     pub(crate) policy: Policy,
-    /// Numbers of `[server]` that bound calls, by the names of their settings, as they are written.
+    /// The numbers in `[server]` that limit calls, by setting, as written.
     written_limits: BTreeMap<String, u64>,
     pub(crate) worlds: WorldSettings,
 }
 
 impl Settings {
-    /// Checks what was loaded, and says all that is wrong with it at once. Paths from a file count from its folder, `base`.
+    /// Checks the loaded settings and reports all mistakes at once. Paths in a settings file are relative to its folder,
+    /// `base`.
     pub(crate) fn resolve(loaded: &LoadedConfig, base: &Path) -> Result<Self, ConfigErrors> {
         let raw = &loaded.raw;
         let mut mistakes = ConfigErrors::default();
@@ -62,7 +63,7 @@ impl Settings {
         })
     }
 
-    /// Returns the limits on calls outside the worlds themselves, by setting: those that are enforced on stdio, or over HTTP.
+    /// Returns the limits on calls that the server itself enforces, by setting: on stdio, or over HTTP.
     pub(crate) fn server_limits(&self, on_stdio: bool) -> Vec<(String, u64)> {
         // Requests are counted only where callers sign in.
         let is_counted = !on_stdio && self.access.auth.is_some();
@@ -90,7 +91,7 @@ impl Settings {
     }
 }
 
-/// Every number in the section of the server, by its name, except those that bound no calls.
+/// Returns every number in the `[server]` section, by setting, except those that do not limit calls.
 fn written_limits(raw: &raw::RawServer) -> BTreeMap<String, u64> {
     const OTHERS: [&str; 4] = [
         "server.auth.",
@@ -103,7 +104,7 @@ fn written_limits(raw: &raw::RawServer) -> BTreeMap<String, u64> {
     limits
 }
 
-/// What exists and what may be called.
+/// Returns the policy that says what exists and what may be called.
 fn policy(loaded: &LoadedConfig) -> Result<Policy, ConfigErrors> {
     let raw = &loaded.raw.server;
     let mut mistakes = ConfigErrors::default();
@@ -128,7 +129,7 @@ fn policy(loaded: &LoadedConfig) -> Result<Policy, ConfigErrors> {
     }
 }
 
-/// Calls of one caller who signed in that may run at the same time.
+/// Returns the number of calls of one signed-in caller that may run at the same time.
 fn share_of(raw: &raw::RawServerLimits) -> usize {
     match raw.max_in_flight_per_caller {
         0 => raw.max_in_flight.div_ceil(4),
@@ -136,7 +137,7 @@ fn share_of(raw: &raw::RawServerLimits) -> usize {
     }
 }
 
-/// A misspelt name in a policy would silently protect nothing, so it is an error.
+/// Checks that every name in a policy exists. A misspelt one would silently protect nothing, so it is an error.
 pub(super) fn known_names(
     key: &str,
     list: &[String],
@@ -158,7 +159,7 @@ pub(super) fn known_names(
         })
         .flat_map(|(world, name)| [name.to_owned(), qualified(world, name)])
         .collect();
-    // A resource goes by its URI, of which there is no list.
+    // A resource is named by its URI, and URIs are not listed.
     let is_resource = |name: &String| {
         worlds.iter().any(|world| {
             let uri = name

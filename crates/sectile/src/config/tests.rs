@@ -1,4 +1,4 @@
-//! Settings from every layer, and what is said of bad ones.
+//! Settings from every layer, and the messages about bad ones.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
     Settings::resolve(&loaded, Path::new("base")).map_err(|error| error.to_string())
 }
 
-/// Checks what is said of a settings file, wherever in it that is: [`check_error_at`] looks at the place.
+/// Checks the message about a settings file, but not its position, which [`check_error_at`] does.
 #[track_caller]
 fn check_error(text: &str, expected: &str) {
     let said = resolve(text, &[]).err().expect("an error");
@@ -43,7 +43,7 @@ fn check_error(text: &str, expected: &str) {
     assert_eq!(format!("sectile.toml: {rest}"), expected);
 }
 
-/// Checks what is said of a settings file, and of which line and column.
+/// Checks the message about a settings file, with its line and column.
 #[track_caller]
 fn check_error_at(text: &str, (line, column): (usize, usize), expected: &str) {
     let said = resolve(text, &[]).err().expect("an error");
@@ -160,7 +160,7 @@ fn wrong_values_are_refused() {
     );
     check_error(
         "[server.tools]\nallowlist = [1]\n",
-        "sectile.toml: `server.tools.allowlist` must be a list of texts.",
+        "sectile.toml: `server.tools.allowlist` must be a list of strings.",
     );
     check_error_at(
         "[log\n",
@@ -276,7 +276,7 @@ fn a_root_moves_the_paths_of_the_settings_file_and_no_others() {
         located(&[]),
         paths(["base/checkout/guides", "/abs", "base/checkout/a.md"])
     );
-    // A variable counts from the current folder.
+    // A path in a variable is relative to the current folder.
     assert_eq!(
         located(&[("SECTILE_DOCS__ROOT", "other")]),
         paths(["other/guides", "/abs", "other/a.md"])
@@ -320,7 +320,7 @@ fn wrong_settings_of_docs_are_refused() {
         ),
         (
             "[[docs.documents]]\npath = 1\n",
-            "`docs.documents.path` must be text in quotes (table 1).",
+            "`docs.documents.path` must be a string in quotes (table 1).",
         ),
         (
             "[[docs.documents]]\nslug = \"a\"\n",
@@ -376,7 +376,7 @@ fn a_missing_file_is_named_without_its_folder() {
         .expect_err("there is none");
     assert_eq!(
         error.to_string(),
-        "sectile.toml: the settings file does not exist. Make one with `sectile config init`."
+        "sectile.toml: the settings file does not exist. Create one with `sectile config init`."
     );
 }
 
@@ -412,7 +412,7 @@ fn wrong_settings_of_notebook_are_refused() {
         ),
         (
             "[notebook.notebook_storage]\ntype = \"s3\"\npath = \"bucket\"\n",
-            "`notebook.notebook_storage.path` must be a bucket that can be reached (there is neither an endpoint nor a region).",
+            "`notebook.notebook_storage.path` must be a usable bucket (there is neither an endpoint nor a region).",
         ),
         (
             "[notebook]\nroot = \"x\"\n[notebook.notebook_storage]\ntype = \"s3\"\npath = \"bucket\"\n",
@@ -420,7 +420,7 @@ fn wrong_settings_of_notebook_are_refused() {
         ),
         (
             "[notebook.vector_storage]\ntype = \"pinecone\"\n",
-            "`notebook.vector_storage.type` must be embedded or pgvector; this version serves no other storage, such as pinecone, weaviate.",
+            "`notebook.vector_storage.type` must be embedded or pgvector; other storages, such as pinecone or weaviate, are not supported.",
         ),
         #[cfg(feature = "backends")]
         (
@@ -433,11 +433,11 @@ fn wrong_settings_of_notebook_are_refused() {
         ),
         (
             "[notebook.vector_storage]\nconnection = \"postgres://\"\n",
-            "`notebook.vector_storage.connection` must be empty: embedded vectors lie beside the notebooks.",
+            "`notebook.vector_storage.connection` must be empty for embedded vectors, which are stored with the indexes.",
         ),
         (
             "[notebook]\nroot = \"x\"\n[notebook.notebook_storage]\npath = \"y\"\n",
-            "`notebook.notebook_storage.path` must be left out when notebook.root is set: both are the folder of the collections.",
+            "`notebook.notebook_storage.path` must be empty when notebook.root is set: both name the folder of the collections.",
         ),
         (
             "[notebook.constraints]\nmax_search_results = 51\n",
@@ -491,12 +491,12 @@ fn a_mistake_is_not_said_a_second_time_for_what_follows_from_it() {
     check_error_at(
         "[server.http]\nbind = \"0.0.0.0:80\"\n[server.auth]\nkeys_file = 5\n",
         (4, 13),
-        "`server.auth.keys_file` must be text in quotes.",
+        "`server.auth.keys_file` must be a string in quotes.",
     );
     check_error_at(
         "[docs]\nnamespace = 5\n",
         (2, 13),
-        "`docs.namespace` must be text in quotes.",
+        "`docs.namespace` must be a string in quotes.",
     );
 }
 
@@ -565,7 +565,7 @@ fn a_tilde_in_a_path_is_the_home_folder() {
         extra.collect::<Vec<_>>(),
         [&home.join("checkout/guides"), &home.join("more")]
     );
-    // Of others nothing is known.
+    // No names are known for the others.
     let other = Path::new("base").join("~other/x");
     assert_eq!(settings.worlds.notebook.root, Some(other));
     assert_eq!(settings.worlds.notebook.index, Some(home.join("index")));

@@ -1,8 +1,8 @@
-//! The environment. Nothing else in the product reads it.
+//! Environment variables. Nothing else in the product reads them.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is the listed home of environment access"
+    reason = "the one module that may read the environment"
 )]
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ const PREFIX: &str = "SECTILE_";
 /// Variables that are not settings.
 const RESERVED: [&str; 2] = ["SECTILE_CONFIG", "SECTILE_FAULT"];
 
-/// The variables that override settings, sorted by name.
+/// Returns the variables that override settings, sorted by name.
 pub(crate) fn overrides() -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -21,40 +21,40 @@ pub(crate) fn overrides() -> Vec<(String, String)> {
     found
 }
 
-/// Whether a variable with our prefix is written like those that override settings, `SECTILE_A__B`.
+/// Returns whether a variable with our prefix has the form of one that overrides a setting, `SECTILE_A__B`.
 pub(crate) fn looks_like_a_setting(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .is_some_and(|rest| rest.contains("__"))
 }
 
-/// The variable that overrides the setting at `path`: `SECTILE_SERVER__TOOLS__MODE`.
+/// Returns the variable that overrides the setting at `path`: `SECTILE_SERVER__TOOLS__MODE`.
 pub(crate) fn variable(path: &str) -> String {
     format!("{PREFIX}{}", path.replace('.', "__").to_uppercase())
 }
 
-/// The settings file named by `SECTILE_CONFIG`.
+/// Returns the settings file named by `SECTILE_CONFIG`.
 pub(crate) fn named_config_file() -> Option<PathBuf> {
     os_variable("SECTILE_CONFIG").map(without_tilde)
 }
 
-/// A path from a variable of the system, such as `XDG_CONFIG_HOME`.
+/// Returns a path from a system variable, such as `XDG_CONFIG_HOME`.
 pub(crate) fn os_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
 }
 
-/// The value of a variable that a setting names as the place of a secret.
+/// Returns the value of a variable that a setting names as the source of a secret.
 pub(super) fn secret(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The user's home folder.
+/// Returns the user's home folder.
 pub(crate) fn home_folder() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
-/// `path` with the home folder in place of a leading `~`, which a shell puts there only at the beginning of a word.
+/// Replaces a leading `~` with the home folder. A shell does so only at the start of a word.
 pub(crate) fn without_tilde(path: PathBuf) -> PathBuf {
     match (path.strip_prefix("~"), home_folder()) {
         (Ok(below), Some(home)) if below.as_os_str().is_empty() => home,
@@ -63,7 +63,7 @@ pub(crate) fn without_tilde(path: PathBuf) -> PathBuf {
     }
 }
 
-/// Where programs keep what belongs to the user and to this machine, such as keys that they made themselves.
+/// Returns the folder for data that belongs to this user on this machine, such as generated keys.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let named = os_variable("XDG_STATE_HOME").or_else(|| os_variable("LOCALAPPDATA"));
     named
@@ -71,7 +71,7 @@ pub(crate) fn state_folder() -> Option<PathBuf> {
         .or_else(|| Some(home_folder()?.join(".local/state")))
 }
 
-/// The fault that a test asks for.
+/// Returns the fault that a test asks for.
 #[cfg(debug_assertions)]
 pub(crate) fn fault() -> Option<String> {
     std::env::var("SECTILE_FAULT").ok()

@@ -1,18 +1,18 @@
-//! What can be wrong with settings. Each text says where and what, and what to do; none names an absolute path.
+//! Mistakes in settings. Each message says where it is, what is wrong and what to do; none contains an absolute path.
 
 use std::fmt;
 
 use super::ValueOrigin;
 
-/// Everything that is wrong with the settings, in the order of the file; never empty where it is an error.
+/// All mistakes in the settings, in file order; never empty when returned as an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    /// More of them help nobody.
+    /// The most mistakes shown; a longer list helps nobody.
     const MOST_SHOWN: usize = 100;
 
-    /// The value, or nothing when it is a mistake, which is kept.
+    /// Returns the value, or keeps the mistake and returns `None`.
     pub(crate) fn take<T>(&mut self, result: Result<T, impl Into<Self>>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -31,7 +31,7 @@ impl ConfigErrors {
         self.0.is_empty()
     }
 
-    /// Whether one is about the setting `key`, or about one in the section `key`.
+    /// Returns whether a mistake is about the setting `key` or about one in the section `key`.
     pub(crate) fn mention(&self, key: &str) -> bool {
         self.0.iter().filter_map(ConfigError::key).any(|mistaken| {
             let rest = mistaken.strip_prefix(key);
@@ -39,7 +39,7 @@ impl ConfigErrors {
         })
     }
 
-    /// All of these and of `earlier`. What follows from an earlier one about the same setting is left out.
+    /// Returns these mistakes and `earlier`, without those that follow from an earlier one about the same setting.
     pub(crate) fn after(self, earlier: &Self) -> Self {
         let mut all = earlier.clone();
         let is_new = |mistake: &ConfigError| !mistake.key().is_some_and(|key| earlier.mention(key));
@@ -54,7 +54,7 @@ impl ConfigErrors {
         all
     }
 
-    /// One text each. Where there are too many, the last says so.
+    /// Returns one message for each mistake. If there are too many, the last says how many were left out.
     pub(crate) fn texts(&self) -> Vec<String> {
         let shown = self.0.iter().take(Self::MOST_SHOWN);
         let mut texts: Vec<String> = shown.map(ToString::to_string).collect();
@@ -88,7 +88,7 @@ impl fmt::Display for ConfigErrors {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
-    #[error("{file}: the settings file does not exist. Make one with `sectile config init`.")]
+    #[error("{file}: the settings file does not exist. Create one with `sectile config init`.")]
     NoFile { file: String },
     #[error("{file}: the settings file cannot be read ({reason}).")]
     Unreadable { file: String, reason: String },
@@ -117,7 +117,7 @@ pub(crate) enum ConfigError {
         nearest: Option<String>,
     },
     #[error(
-        "{}: `{key}` has the pattern `{pattern}`, which cannot be read. Write it as in a .gitignore file.",
+        "{}: `{key}` has the pattern `{pattern}`, which is not valid. Write it as in a .gitignore file.",
         .origin.place()
     )]
     BadPattern {
@@ -126,7 +126,7 @@ pub(crate) enum ConfigError {
         pattern: String,
     },
     #[error(
-        "{}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs keys or tokens in [server.auth].",
+        "{}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; any other address requires keys or tokens in [server.auth].",
         .origin.place()
     )]
     NotLoopback { origin: ValueOrigin, key: String },
@@ -134,7 +134,7 @@ pub(crate) enum ConfigError {
     Unusable {
         origin: ValueOrigin,
         key: String,
-        /// What the setting says.
+        /// The value of the setting, as written.
         written: String,
         problem: String,
     },
@@ -167,7 +167,7 @@ impl ConfigError {
     }
 }
 
-/// A place as it is written, unless that tells where it is on this machine.
+/// Returns a path as it is written, unless that reveals its location on this machine.
 fn named(written: &str) -> String {
     if written.is_empty() || std::path::Path::new(written).is_absolute() {
         String::new()
@@ -182,7 +182,7 @@ fn suggestion(nearest: Option<&String>) -> String {
         .unwrap_or_default()
 }
 
-/// The known word nearest to `word`, if any is near enough to be what was meant.
+/// Returns the known word nearest to `word`, if one is near enough for a suggestion.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let found = sectile_mcp::nearest(word, known, 1);
     found.first().map(|&found| found.to_owned())

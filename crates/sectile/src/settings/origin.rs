@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueOrigin {
     Default,
@@ -14,14 +14,14 @@ pub(crate) enum ValueOrigin {
     Flag(&'static str),
 }
 
-/// A place in a settings file.
+/// A position in a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilePosition {
     /// Name of the file, without its folder.
     pub(crate) file: String,
-    /// From 1.
+    /// Line, counted from 1.
     pub(crate) line: usize,
-    /// From 1, in characters.
+    /// Column in characters, counted from 1.
     pub(crate) column: usize,
 }
 
@@ -30,12 +30,12 @@ pub(crate) struct FilePosition {
 pub(crate) struct ValueOrigins {
     /// By the path of the setting: `server.tools.denylist`.
     pub(crate) settings: BTreeMap<String, ValueOrigin>,
-    /// Where single entries of lists stand in the file, by path and number: `server.tools.denylist.0`.
+    /// Positions of single list entries, by path and index: `server.tools.denylist.0`.
     pub(crate) entries: BTreeMap<String, FilePosition>,
 }
 
 impl ValueOrigin {
-    /// As far as it can be said, for messages.
+    /// Describes the origin as precisely as possible, for messages.
     pub(super) fn place(&self) -> String {
         match self {
             Self::File(spot) => {
@@ -45,7 +45,7 @@ impl ValueOrigin {
         }
     }
 
-    /// Line and column, in a file.
+    /// Returns line and column if the value comes from a file.
     pub(crate) fn position(&self) -> Option<(usize, usize)> {
         match self {
             Self::File(spot) => Some((spot.line, spot.column)),
@@ -66,7 +66,7 @@ impl fmt::Display for ValueOrigin {
 }
 
 impl ValueOrigins {
-    /// The origin of the setting at `path`.
+    /// Returns the origin of the setting at `path`.
     pub(crate) fn of(&self, path: &str) -> ValueOrigin {
         self.settings
             .get(path)
@@ -74,7 +74,7 @@ impl ValueOrigins {
             .unwrap_or(ValueOrigin::Default)
     }
 
-    /// The origin of an entry of the list at `path`.
+    /// Returns the origin of an entry of the list at `path`.
     pub(crate) fn of_entry(&self, path: &str, index: usize) -> ValueOrigin {
         let spot = self.entries.get(&format!("{path}.{index}"));
         match (self.of(path), spot) {
@@ -83,7 +83,7 @@ impl ValueOrigins {
         }
     }
 
-    /// Whether anything in `section` is set.
+    /// Returns whether anything in `section` is set.
     pub(crate) fn mention(&self, section: &str) -> bool {
         let prefix = format!("{section}.");
         self.settings.keys().any(|path| path.starts_with(&prefix))

@@ -1,4 +1,4 @@
-//! Resolves what settings name: places, files, secrets and servers.
+//! Resolves the paths, files, secrets and servers that settings name.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use sectile_mcp::access::Secret;
 use super::{ConfigError, ValueOrigin, ValueOrigins, env};
 use crate::files;
 
-/// Longest file with keys, certificates or a secret.
+/// The largest file with keys, certificates or a secret that is read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// Shortest secret that something is signed or sealed with.
+/// The shortest secret accepted for signing or sealing.
 pub(crate) const LEAST_SECRET_BYTES: usize = 32;
 
 /// Checks and resolves the values of a section, given their origins and the folder that relative paths start from.
@@ -19,7 +19,7 @@ pub(crate) struct SettingsReader<'a> {
     pub(crate) origins: &'a ValueOrigins,
     /// The folder of the settings file.
     pub(crate) base: &'a Path,
-    /// `vault.max_note_bytes`, the one setting that counts for several worlds.
+    /// `vault.max_note_bytes`, the one setting that applies to several worlds.
     pub(crate) max_note_bytes: u64,
 }
 
@@ -32,12 +32,12 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// The place that a setting names, if it names one.
+    /// Returns the path that a setting names, if any.
     pub(crate) fn place(self, key: &str, value: &str) -> Option<PathBuf> {
         (!value.is_empty()).then(|| self.place_from(self.base, key, value))
     }
 
-    /// The place that a setting names. A path in the settings file is relative to `base`.
+    /// Returns the path that a setting names. A path in the settings file is relative to `base`.
     pub(crate) fn place_from(self, base: &Path, key: &str, value: &str) -> PathBuf {
         match self.origins.of(key) {
             ValueOrigin::File(_) => base.join(env::without_tilde(value.into())),
@@ -45,7 +45,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// The text of the file that a setting names, if it names one.
+    /// Returns the text of the file that a setting names, if any.
     pub(crate) fn text(self, key: &str, value: &str) -> Result<Option<String>, ConfigError> {
         let Some(place) = self.place(key, value) else {
             return Ok(None);
@@ -58,10 +58,10 @@ impl SettingsReader<'_> {
             Ok(None) => "it is too large".to_owned(),
             Err(error) => files::reason(error.kind()),
         };
-        Err(self.refuse(key, format!("a file that can be read ({problem})")))
+        Err(self.refuse(key, format!("a readable file ({problem})")))
     }
 
-    /// A secret from a file or from the environment, without white space around it.
+    /// Returns a secret from a file or from the environment, trimmed of white space.
     pub(crate) fn secret(
         self,
         (file_key, file): (&str, &str),
@@ -76,7 +76,7 @@ impl SettingsReader<'_> {
             (None, name) => env::secret(name).ok_or_else(|| {
                 self.refuse(
                     variable_key,
-                    "the name of a variable of the environment that is set",
+                    "the name of an environment variable that is set",
                 )
             })?,
         };
@@ -87,12 +87,12 @@ impl SettingsReader<'_> {
             } else {
                 file_key
             };
-            return Err(self.refuse(key, "where a secret is; there is none"));
+            return Err(self.refuse(key, "the source of a secret, but it is empty"));
         }
         Ok(Some(Secret::new(text)))
     }
 
-    /// The proxy that a setting names, if it names one.
+    /// Returns the proxy that a setting names, if any.
     pub(crate) fn proxy(self, key: &str, value: &str) -> Result<Option<http::Uri>, ConfigError> {
         if value.is_empty() {
             return Ok(None);
@@ -103,7 +103,7 @@ impl SettingsReader<'_> {
         proxy.map(Some).ok_or_else(|| self.refuse(key, expected))
     }
 
-    /// The server that a setting names, if it names one.
+    /// Returns the server that a setting names, if any.
     pub(crate) fn target(self, key: &str, value: &str) -> Result<Option<BaseUrl>, ConfigError> {
         if value.is_empty() {
             return Ok(None);

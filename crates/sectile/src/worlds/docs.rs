@@ -44,7 +44,7 @@ pub(crate) struct DocsWorld {
     /// Whether to search by meaning if no section has a word of the query.
     meaning_as_last_resort: bool,
     /// Indexes of the documents that callers may see, built when first needed.
-    shelves: Mutex<Vec<std::sync::Arc<VisibleCorpus>>>,
+    visible_corpora: Mutex<Vec<std::sync::Arc<VisibleCorpus>>>,
 }
 
 /// A document and its address.
@@ -116,7 +116,7 @@ impl DocsWorld {
             skipped: skipped.collect(),
             max_sections: settings.max_sections,
             meaning_as_last_resort: settings.meaning_as_last_resort,
-            shelves: Mutex::default(),
+            visible_corpora: Mutex::default(),
         }
     }
 
@@ -128,10 +128,10 @@ impl DocsWorld {
         explain: bool,
         context: &CallContext,
     ) -> Result<DocsSearchAnswer, Failure> {
-        let shelf = self.shelf(|uri| context.may_read(uri))?;
+        let visible = self.visible_corpus(|uri| context.may_read(uri))?;
         let progress = &context.progress;
         progress.report(1, Some(2), "The documents are indexed.");
-        let answered = answer::answer(self, &shelf, query, max_sections, explain)?;
+        let answered = answer::answer(self, &visible, query, max_sections, explain)?;
         progress.report(2, Some(2), "The sections are ranked.");
         Ok(answered)
     }

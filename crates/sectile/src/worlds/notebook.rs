@@ -1,7 +1,7 @@
 //! The `notebook` world: a read-only library whose quotes prove themselves.
 //!
 //! It starts with nothing loaded. A caller enters a collection, and from then on every call is about that collection alone,
-//! until the connection ends or another one is entered. What is handed out is read and hashed in the same call.
+//! until the connection ends or another one is entered. Every quote is read and hashed in the call that returns it.
 
 mod answers;
 mod contexts;
@@ -49,12 +49,12 @@ pub(crate) struct NotebookWorld {
     open_collections: OpenCollections,
     contexts: ContextRegistry,
     constraints: Constraints,
-    /// What the server around it bounds, by the names of its settings.
+    /// The limits of the surrounding server, by setting.
     server_limits: Vec<Limit>,
     clock: Clock,
 }
 
-/// The contract of the world.
+/// Returns the contract of the world.
 pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
     WorldSpec {
         tools: tools::table(constraints),
@@ -89,7 +89,7 @@ fn object(value: Value) -> JsonObject {
 }
 
 impl NotebookWorld {
-    /// A world of the notebooks in `storage`. Nothing of them is looked at yet.
+    /// Creates a world of the notebooks in `storage`, without reading any of them yet.
     pub(crate) fn new(
         storage: Arc<Library>,
         indexes: IndexStorage,
@@ -106,7 +106,7 @@ impl NotebookWorld {
         }
     }
 
-    /// The same world in a server with these limits of its own, which callers are told as well.
+    /// Returns the same world in a server with these limits, which are reported to callers as well.
     pub(crate) fn within(self, server_limits: Vec<Limit>) -> Self {
         Self {
             server_limits,
@@ -114,14 +114,14 @@ impl NotebookWorld {
         }
     }
 
-    /// The same world as one of several replicas, which take the handles of each other: those that `secret` seals. None
-    /// when no key can be made of it.
+    /// Returns the same world as one of several replicas, which accept each other's handles: those sealed with `secret`.
+    /// `None` if no key can be derived from it.
     pub(crate) fn sharing(self, secret: &Secret) -> Option<Self> {
         let contexts = ContextRegistry::sealed(HandleSeal::new(secret)?);
         Some(Self { contexts, ..self })
     }
 
-    /// Whether what the world reads from can be used now. Waits for it.
+    /// Checks that the storage and the indexes are available. Blocks until they answer.
     fn ready(&self) -> Result<(), NotebookError> {
         self.storage.ask(|storage| storage.ready())?;
         Ok(self.open_collections.ready()?)
@@ -131,8 +131,8 @@ impl NotebookWorld {
         (self.clock)()
     }
 
-    /// What is kept for the caller: under the handle that the call names, else for its connection. Without a connection, and
-    /// in the era that may not count on one, there is nothing.
+    /// Returns the context of the caller: the one with the handle in the call, otherwise that of its connection. There is
+    /// none without a connection, nor in the stateless era.
     fn context(
         &self,
         handle: Option<&str>,
@@ -145,13 +145,13 @@ impl NotebookWorld {
         Ok(self.connection_context(call))
     }
 
-    /// What is kept for the connection of the caller, where there is one that counts.
+    /// Returns the context of the caller's connection, except in the stateless era.
     fn connection_context(&self, call: &CallContext) -> Option<Arc<Context>> {
         let connection = call.connection.as_ref().filter(|_| !call.is_stateless);
         connection.map(|connection| connection.value(|| Context::new(self.now())))
     }
 
-    /// The collection that the caller has entered.
+    /// Returns the collection that the caller has entered.
     fn entered(
         &self,
         handle: Option<&str>,
@@ -189,8 +189,8 @@ impl NotebookWorld {
     }
 }
 
-/// The id that a caller passes. Whether it is of the active collection is seen from the id alone, so that nothing can be
-/// learnt of what other collections hold.
+/// Parses the id that a caller passes. The id alone says whether it belongs to the active collection, so that nothing is
+/// revealed about the contents of others.
 fn source_id(entered: &EnteredContext, given: &str) -> Result<SourceId, NotebookError> {
     let id = SourceId::parse(given).ok_or_else(|| NotebookError::SourceIdMalformed {
         source_id: given.to_owned(),
@@ -203,7 +203,7 @@ fn source_id(entered: &EnteredContext, given: &str) -> Result<SourceId, Notebook
     }
 }
 
-/// Parses a query, and refuses one that asks nothing or too much.
+/// Parses a query; one that is empty or too long is refused.
 fn search_query(query: &str) -> Result<SearchQuery, NotebookError> {
     let refused = |message: String| NotebookError::AmbiguousRequest {
         argument: "query",

@@ -66,7 +66,7 @@ struct FoundInAll {
     collections: Vec<(String, VerifiedResults)>,
 }
 
-/// Returns the best passages of all collections. One is open at a time.
+/// Returns the best passages of all collections. Only one collection is open at a time.
 fn search_all(
     storage: &OpenLibrary,
     args: &SearchArgs,

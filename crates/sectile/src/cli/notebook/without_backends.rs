@@ -1,12 +1,12 @@
-//! What a build without the feature `backends` says about the storages that it does not have.
+//! Messages of a build without the feature `backends` about the storages that it lacks.
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 
 use std::fs;
 
 use super::open;
 
-const LEFT_OUT: &str = "this build of sectile has no S3 or PostgreSQL storages; build it with `--features backends`, or use \
-                        a release.";
+const LEFT_OUT: &str = "this build of sectile does not include S3 or PostgreSQL storage; build it with `--features \
+                        backends`, or use a release.";
 
 #[test]
 fn storages_that_were_left_out_are_refused() {

@@ -1,4 +1,4 @@
-//! The page of error codes: those of the frame, then those of each world.
+//! The page of error codes: those of the framework, then those of each world.
 
 use sectile_mcp::{ErrorList, ErrorRow, UnknownTool, WorldCard, frame_errors};
 
@@ -11,7 +11,7 @@ pub(super) fn page(worlds: &[WorldCard]) -> String {
         "Every error code that a client can get from Sectile, what it means and what to do next.",
     );
     page.paragraph(
-        "A code is a word that never changes. The number beside it is the JSON-RPC code, if there is one.",
+        "A code is a word that never changes. The number next to it is the JSON-RPC code, if there is one.",
     );
     page.heading(2, "Errors of every world");
     write(&mut page, "every world", &frame_errors());
@@ -53,7 +53,7 @@ fn write(page: &mut MarkdownPage, owner: &str, list: &ErrorList) {
     }
 }
 
-/// One line of the page for all causes of a code.
+/// Returns one line of the page for all causes of a code.
 fn line(code: &str, rows: &[&ErrorRow]) -> [String; 3] {
     let of_code = || rows.iter().filter(|row| row.code == code);
     let numbers = distinct(of_code().filter_map(|row| row.number));

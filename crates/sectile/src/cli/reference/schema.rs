@@ -170,7 +170,7 @@ impl<'s> SchemaReader<'s> {
             .find(|one| one.schema.get("properties").is_some())
     }
 
-    /// The forms that a value, or one in its list, may have, where a field of each says which it is.
+    /// Returns the variants of a value, or of the entries of a list, if a field of each says which one it is.
     fn forms(&self, schema: &'s Value) -> Vec<ListEntry> {
         let target = self.target(schema).schema;
         let target = target
@@ -214,7 +214,7 @@ fn is_among(object: ResolvedSchema<'_>, outer: &[ResolvedSchema<'_>]) -> bool {
     object.name.is_some() && outer.iter().any(|one| one.name == object.name)
 }
 
-/// A form in a line: the field that says which it is, then the names of the others.
+/// Describes a variant in one line: the field that identifies it, then the names of the others.
 fn form(schema: &Value) -> Option<ListEntry> {
     let properties = schema.get("properties")?.as_object()?;
     let (tag, word) = properties

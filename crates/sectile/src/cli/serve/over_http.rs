@@ -1,4 +1,4 @@
-//! Serving over HTTP: the front door, reloading its settings on SIGHUP, metrics and audit log.
+//! Serving over HTTP: sign-in and limits, reloading on SIGHUP, metrics and audit log.
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -1,10 +1,10 @@
-//! Settings of the front door that must be refused, and what is made of those that are not.
+//! HTTP and sign-in settings that must be refused, and the results of those that are accepted.
 
 use crate::config::{layers::load_with, settings::Settings};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// The settings of a file with this text, beside which a few files lie.
+/// Resolves a settings file with this text, in a folder with a few other files.
 fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
@@ -28,7 +28,7 @@ fn tokens(more: &str) -> String {
     format!("[server.auth.tokens]\nissuer = 'https://issuer.example'\n{more}")
 }
 
-/// Ways to sign in that cannot be used, and what the message names.
+/// Unusable ways to sign in, with the setting that the message names.
 fn bad_tokens_and_keys() -> Vec<(&'static str, String, &'static str)> {
     vec![
         (
@@ -81,7 +81,7 @@ fn bad_tokens_and_keys() -> Vec<(&'static str, String, &'static str)> {
     ]
 }
 
-/// Places and names that cannot be used.
+/// Unusable paths, addresses and names, with the setting that the message names.
 fn bad_places() -> Vec<(&'static str, String, &'static str)> {
     vec![
         (
@@ -166,7 +166,7 @@ fn what_cannot_be_used_is_refused_by_name_and_shows_no_secret() {
 fn a_secret_comes_from_a_file_or_a_variable_without_space_around_it() {
     let from_file = resolve(&tokens("secret_file = 'secret'\n"), &[]).expect("it is complete");
     let auth = from_file.access.auth.expect("people sign in");
-    let tokens_settings = auth.tokens.expect("tokens are taken");
+    let tokens_settings = auth.tokens.expect("tokens are accepted");
     assert_eq!(tokens_settings.secret.expect("a secret").reveal(), SECRET);
     assert_eq!(
         tokens_settings.authorization_servers,

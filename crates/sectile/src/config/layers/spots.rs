@@ -1,4 +1,4 @@
-//! Where keys and values stand in a settings file.
+//! Positions of keys and values in a settings file.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) struct FilePositions {
 }
 
 impl FilePositions {
-    /// Looks at a whole file. Where it is not TOML, every line with a mistake is one.
+    /// Scans a whole file. If it is not valid TOML, reports one error for every line with a mistake.
     pub(super) fn read(file: &str, text: &str) -> Result<Self, ConfigErrors> {
         let mut spots = Self {
             file: file.to_owned(),
@@ -46,7 +46,7 @@ impl FilePositions {
         Ok(spots)
     }
 
-    /// What the parser of TOML said.
+    /// Converts an error of the TOML parser.
     pub(super) fn syntax(&self, text: &str, error: &toml::de::Error) -> ConfigError {
         let offset = error.span().map_or(0, |span| span.start);
         ConfigError::Syntax {
@@ -55,18 +55,18 @@ impl FilePositions {
         }
     }
 
-    /// Where the key at `path` stands.
+    /// Returns the position of the key at `path`.
     pub(super) fn key(&self, path: &str) -> ValueOrigin {
         self.origin(self.keys.get(path))
     }
 
-    /// Where the value at `path` stands.
+    /// Returns the position of the value at `path`.
     pub(super) fn value(&self, path: &str) -> ValueOrigin {
         self.origin(self.values.get(path))
     }
 
     fn origin(&self, spot: Option<&FilePosition>) -> ValueOrigin {
-        // Whatever was parsed has a place; the beginning of the file is none that could mislead.
+        // Everything that was parsed has a position; the start of the file is a fallback that misleads nobody.
         ValueOrigin::File(spot.cloned().unwrap_or_else(|| FilePosition {
             file: self.file.clone(),
             line: 1,
@@ -101,7 +101,7 @@ impl FilePositions {
     }
 }
 
-/// The path of `name` in the section `prefix`.
+/// Returns the path of `name` in the section `prefix`.
 pub(super) fn joined(prefix: &str, name: &str) -> String {
     if prefix.is_empty() {
         name.to_owned()
@@ -110,10 +110,10 @@ pub(super) fn joined(prefix: &str, name: &str) -> String {
     }
 }
 
-/// A text by lines.
+/// A file's text with an index of its lines.
 struct LineTable<'a> {
     text: &'a str,
-    /// Where each line begins.
+    /// Byte offset of the start of each line.
     starts: Vec<usize>,
 }
 

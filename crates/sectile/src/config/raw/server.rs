@@ -4,219 +4,227 @@ use schemars::JsonSchema;
 use sectile_mcp::policy::Mode;
 use serde::{Deserialize, Serialize};
 
-/// What every world shares.
+/// Settings shared by all worlds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawServer {
-    /// Serving over HTTP.
+    /// The HTTP server.
     pub(crate) http: RawHttp,
-    /// Bounds on messages and calls.
+    /// Limits on messages and calls.
     pub(crate) limits: RawServerLimits,
-    /// Visibility: what exists.
+    /// Visibility of tools, resources and prompts.
     pub(crate) tools: RawTools,
-    /// Who may come in over HTTP, and what they may call.
+    /// Authentication over HTTP, and permissions of callers.
     pub(crate) auth: RawAuth,
-    /// Figures for Prometheus.
+    /// Metrics for Prometheus.
     pub(crate) metrics: RawMetrics,
-    /// A record of every call.
+    /// The audit log of calls.
     pub(crate) audit: RawAudit,
 }
 
-/// Serving over HTTP.
+/// The HTTP server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawHttp {
-    /// Address and port to listen on. Without [server.auth] keys or tokens only loopback addresses are allowed.
+    /// Address and port to listen on. Without keys or tokens in `[server.auth]`, only loopback addresses are allowed.
     pub(crate) bind: String,
-    /// What this server is called from outside, such as `https://notes.example`. Empty: `http` or `https` and the address
-    /// that it listens on.
+    /// Public URL of this server, such as `https://notes.example`. If empty, `http` or `https` and the address that the
+    /// server listens on.
     pub(crate) public_url: String,
-    /// Host names besides `localhost`, `127.0.0.1` and `[::1]` that requests may name. That of public_url always may.
+    /// Host names that requests may use in addition to `localhost`, `127.0.0.1` and `[::1]`. The host of `public_url` is
+    /// always allowed.
     pub(crate) allowed_hosts: Vec<String>,
-    /// Origins besides local pages that may send requests, such as `https://app.example`.
+    /// Origins that may send requests in addition to local pages, such as `https://app.example`.
     pub(crate) allowed_origins: Vec<String>,
-    /// Addresses of reverse proxies whose X-Forwarded-For header is believed.
+    /// Addresses of reverse proxies whose `X-Forwarded-For` header is trusted.
     pub(crate) trusted_proxies: Vec<String>,
-    /// File with the certificate chain (PEM), relative to the settings file. With it and tls_key connections are encrypted.
+    /// File with the certificate chain (PEM), relative to the settings file. If this and `tls_key` are set, connections are
+    /// encrypted.
     pub(crate) tls_certificate: String,
     /// File with the private key (PEM), relative to the settings file.
     pub(crate) tls_key: String,
-    /// Connections that may be open at the same time. When there are as many, a new one takes the place of one that has no
-    /// request under way, from the address that has the most; without such a one it is closed at once.
+    /// Maximum number of open connections. At the limit, a new connection replaces an idle one from the address that has
+    /// the most connections; if none is idle, the new one is closed immediately.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) max_connections: usize,
-    /// Connections that one address may have open; 0: a quarter of max_connections, and no fewer than 16. A network of IPv6
-    /// with a prefix of 64 bits is one address. Those of trusted_proxies have no such limit.
+    /// Maximum number of open connections from one address; 0 means a quarter of `max_connections`, but at least 16. An
+    /// IPv6 /64 network counts as one address. Addresses in `trusted_proxies` are exempt.
     #[schemars(range(min = 0, max = 1_048_576))]
     pub(crate) max_connections_per_address: usize,
-    /// Largest head of a request, in bytes.
+    /// Maximum size of a request head, in bytes.
     #[schemars(range(min = 8192, max = 1_048_576))]
     pub(crate) max_head_bytes: usize,
-    /// How long the head of a request, and again its body, may take to arrive, in milliseconds.
+    /// Time limit for receiving the head of a request, and again for its body, in milliseconds.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) receive_timeout_ms: u64,
-    /// Sessions of one world that may be open at the same time; more are refused. Worlds that keep nothing between calls
-    /// have none.
+    /// Maximum number of open sessions in one world; further ones are refused. Worlds that keep no state between calls have
+    /// no sessions.
     #[schemars(range(min = 1, max = 65_536))]
     pub(crate) max_sessions: usize,
-    /// Sessions of one signed-in caller in one world.
+    /// Maximum number of open sessions of one signed-in caller in one world.
     #[schemars(range(min = 1, max = 65_536))]
     pub(crate) max_sessions_per_caller: usize,
-    /// How long a session stays open without a message, in seconds.
+    /// Time without a message after which a session is closed, in seconds.
     #[schemars(range(min = 10, max = 604_800))]
     pub(crate) session_idle_seconds: u64,
-    /// How long requests are still taken after SIGTERM, in milliseconds, while probes already hear that the server is not
-    /// ready: as long as a load balancer may take to notice. 0: none.
+    /// Time for which requests are still accepted after SIGTERM, in milliseconds, while probes already report that the
+    /// server is not ready. Set it to the time that a load balancer needs to notice; 0 means no delay.
     #[schemars(range(min = 0, max = 60_000))]
     pub(crate) stop_notice_ms: u64,
 }
 
-/// Bounds on messages and calls.
+/// Limits on messages and calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawServerLimits {
-    /// Longest message, in bytes: a line on stdio, a body on HTTP.
+    /// Maximum size of a message, in bytes: a line on stdio, a body over HTTP.
     #[schemars(range(min = 1024, max = 67_108_864))]
     pub(crate) max_message_bytes: usize,
-    /// Calls of one world that run at the same time.
+    /// Maximum number of concurrent calls in one world.
     #[schemars(range(min = 1, max = 512))]
     pub(crate) max_in_flight: usize,
-    /// Calls of one signed-in caller that run at the same time in one world; 0: a quarter of max_in_flight.
+    /// Maximum number of concurrent calls of one signed-in caller in one world; 0 means a quarter of `max_in_flight`.
     #[schemars(range(min = 0, max = 512))]
     pub(crate) max_in_flight_per_caller: usize,
-    /// Calls of one world that may wait for a free place; more are refused as busy. One signed-in caller may have an eighth
-    /// of them.
+    /// Maximum number of calls in one world that wait for a free slot; further calls are refused as busy. One signed-in
+    /// caller may use an eighth of this.
     #[schemars(range(min = 0, max = 65_536))]
     pub(crate) max_waiting: usize,
-    /// Longest time of one call, in milliseconds. A quick call that is alone on stdio runs to its end.
+    /// Time limit for one call, in milliseconds. A quick call that is alone on stdio always runs to completion.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) call_timeout_ms: u64,
-    /// Requests that one signed-in caller may send in a minute; 0: as many as they like.
+    /// Maximum number of requests per minute from one signed-in caller; 0 means no limit.
     #[schemars(range(min = 0, max = 10_000_000))]
     pub(crate) requests_per_minute: u32,
-    /// Requests that may come from one address in a minute, counted before anybody signs in; 0: as many as come. Counted
-    /// only where [server.auth] lets people sign in.
+    /// Maximum number of requests per minute from one address, counted before sign-in; 0 means no limit. Applies only if
+    /// `[server.auth]` has keys or tokens.
     #[schemars(range(min = 0, max = 10_000_000))]
     pub(crate) address_requests_per_minute: u32,
 }
 
-/// Visibility: what exists. Entries are names of tools, resources or prompts, or `world/name`.
+/// Visibility of tools, resources and prompts. An entry is a name, or `world/name`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawTools {
-    /// `filter` leaves hidden things out of listings; `passthrough` lists everything. Hidden things cannot be called
-    /// either way.
+    /// `filter` omits hidden entries from listings; `passthrough` lists everything. Hidden entries cannot be called in
+    /// either mode.
     pub(crate) mode: Mode,
-    /// When not empty, only these exist.
+    /// If not empty, only these entries exist.
     pub(crate) allowlist: Vec<String>,
-    /// These do not exist, even when allowed.
+    /// These entries do not exist, even if `allowlist` names them.
     pub(crate) denylist: Vec<String>,
 }
 
-/// Who may come in over HTTP, and what they may call. With a key file, a secret or a key set, everybody has to sign in.
+/// Authentication over HTTP, and permissions of callers. With a key file, a secret or a key set, every caller has to sign
+/// in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawAuth {
-    /// When not empty, only these may be called. Listings do not change.
+    /// If not empty, only these entries may be called. Listings do not change.
     pub(crate) allowed_tools: Vec<String>,
-    /// File of API keys, relative to the settings file; `sectile auth` makes and changes it. Empty: no keys are taken.
+    /// File with API keys, relative to the settings file; `sectile auth` creates and edits it. If empty, no API keys are
+    /// accepted.
     pub(crate) keys_file: String,
     /// Bearer tokens (JWT).
     pub(crate) tokens: RawTokens,
-    /// Where the role of a user in a vault is looked up.
+    /// Lookup of a user's role in a vault.
     pub(crate) context: RawAuthContext,
-    /// What each role may use, instead of the rule that viewers look and all others also change.
+    /// Permissions of each role, instead of the default that viewers may read and all others may also write.
     pub(crate) roles: RawRoles,
 }
 
-/// Bearer tokens: JWT with HS256 and a secret, or RS256, ES256 or EdDSA and a set of keys.
+/// Bearer tokens: JWTs signed with HS256 and a secret, or with RS256, ES256 or EdDSA and a key set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawTokens {
-    /// File with the secret of HS256 tokens, at least 32 bytes, relative to the settings file. Empty: none.
+    /// File with the secret for HS256 tokens, at least 32 bytes, relative to the settings file. If empty, `secret_env` is
+    /// used.
     pub(crate) secret_file: String,
-    /// Environment variable with the same secret, where there is no file.
+    /// Environment variable with the secret for HS256 tokens, instead of `secret_file`. If both are empty, HS256 tokens are
+    /// not accepted.
     pub(crate) secret_env: String,
-    /// File with a set of public keys (JWKS), relative to the settings file. Empty: none.
+    /// File with a public key set (JWKS), relative to the settings file. If empty, `jwks_url` is used.
     pub(crate) jwks_file: String,
-    /// Where a set of public keys (JWKS) is published. It is asked again every jwks_refresh_seconds, and when a token names
-    /// a key that is not known. Empty: none.
+    /// URL of a public key set (JWKS), instead of `jwks_file`. It is fetched again every `jwks_refresh_seconds`, and when a
+    /// token names an unknown key.
     pub(crate) jwks_url: String,
-    /// How long a set of keys from jwks_url counts, in seconds.
+    /// Time for which a key set from `jwks_url` is cached, in seconds.
     #[schemars(range(min = 1, max = 86_400))]
     pub(crate) jwks_refresh_seconds: u64,
-    /// Who must have issued a token (`iss`). Needed for tokens.
+    /// Required issuer of a token (`iss`). Must be set if tokens are accepted.
     pub(crate) issuer: String,
-    /// For whom a token must be (`aud`); one of these. Empty: the URL that it is sent to, or public_url.
+    /// Accepted audiences of a token (`aud`); one of them must match. If empty, the URL that the token is sent to, or
+    /// `public_url`.
     pub(crate) audience: Vec<String>,
-    /// How far the clocks of this server and of the issuer may differ, in seconds.
+    /// Tolerated clock difference between this server and the issuer, in seconds.
     #[schemars(range(min = 0, max = 600))]
     pub(crate) leeway_seconds: u64,
-    /// Longest token, in bytes.
+    /// Maximum size of a token, in bytes.
     #[schemars(range(min = 256, max = 65_536))]
     pub(crate) max_token_bytes: usize,
-    /// Claim with the user.
+    /// Claim that holds the user.
     pub(crate) user_claim: String,
-    /// Claim with the role. A token without it, or with an unknown role, makes a viewer.
+    /// Claim that holds the role. A token without it, or with an unknown role, counts as `viewer`.
     pub(crate) role_claim: String,
-    /// Claim with the vaults that a token is good for: a list, or one. A token without it is good for `default`, or for what
-    /// the context says.
+    /// Claim that holds the vaults that a token is valid for: a list, or one name. A token without it is valid for
+    /// `default`, or for the vaults that the context allows.
     pub(crate) vaults_claim: String,
-    /// Claim with the user that an upstream store shall see instead. Empty: none.
+    /// Claim that holds the user to present to an upstream store instead. If empty, no such claim is read.
     pub(crate) effective_user_claim: String,
-    /// Issuers that clients are told of, to get a token from. Empty: the issuer.
+    /// Authorization servers that clients are pointed to for a token. If empty, `issuer`.
     pub(crate) authorization_servers: Vec<String>,
 }
 
-/// Where role and effective user of a user in a vault are looked up.
+/// Lookup of a user's role and effective user in a vault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawAuthContext {
-    /// Endpoint that answers `{"role": ..., "effective_canister_user_id": ...}` to a GET with the caller's token and vault.
-    /// Empty: none.
+    /// Endpoint that responds with `{"role": ..., "effective_canister_user_id": ...}` to a GET with the caller's token and
+    /// vault. If empty, nothing is looked up.
     pub(crate) url: String,
-    /// How long an answer counts, in milliseconds.
+    /// Time for which a response is cached, in milliseconds.
     #[schemars(range(min = 0, max = 600_000))]
     pub(crate) keep_ms: u64,
-    /// How long an answer may take, in milliseconds.
+    /// Time limit for a response, in milliseconds.
     #[schemars(range(min = 1, max = 60_000))]
     pub(crate) timeout_ms: u64,
 }
 
-/// What each role may use. A role whose list is empty follows the rule: viewers look, all others also change.
+/// Permissions of each role. A role with an empty list has the default: viewers may read, all others may also write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawRoles {
-    /// When not empty, a viewer, and everybody whose role is not known, may use exactly these.
+    /// If not empty, viewers, and callers with an unknown role, may use exactly these entries.
     pub(crate) viewer: Vec<String>,
-    /// When not empty, an editor may use exactly these.
+    /// If not empty, editors may use exactly these entries.
     pub(crate) editor: Vec<String>,
-    /// When not empty, an evaluator may use exactly these.
+    /// If not empty, evaluators may use exactly these entries.
     pub(crate) evaluator: Vec<String>,
-    /// When not empty, an admin may use exactly these.
+    /// If not empty, admins may use exactly these entries.
     pub(crate) admin: Vec<String>,
 }
 
-/// Figures for Prometheus, at `/metrics` of an address of their own.
+/// Metrics for Prometheus, served at `/metrics` on an address of their own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawMetrics {
-    /// Address and port to listen on, such as `127.0.0.1:9420`. Empty: no figures.
+    /// Address and port to listen on, such as `127.0.0.1:9420`. If empty, metrics are disabled.
     pub(crate) bind: String,
 }
 
-/// A record of every call: one JSON line each, with nothing that a caller wrote.
+/// The audit log: one JSON line per call, without anything that a caller wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RawAudit {
-    /// File to append to, relative to the settings file. Empty: no record.
+    /// File to append to, relative to the settings file. If empty, no audit log is written.
     pub(crate) file: String,
-    /// File with the key that callers are hashed with, relative to the settings file. Empty: a new key with each start.
+    /// File with the key for hashing caller names, relative to the settings file. If empty, a new key is generated at each
+    /// start.
     pub(crate) key_file: String,
-    /// Length of the file, in bytes, at which a new one is begun.
+    /// Size at which the file is rotated, in bytes.
     #[schemars(range(min = 4096, max = 1_099_511_627_776_u64))]
     pub(crate) max_bytes: u64,
-    /// Older files that are kept beside it.
+    /// Number of rotated files to keep.
     #[schemars(range(min = 0, max = 1000))]
     pub(crate) keep: usize,
 }

@@ -216,10 +216,10 @@ struct DocsQuery<'a> {
     explain: bool,
 }
 
-/// Answers a query about the documents of `shelf`.
+/// Answers a query about the documents of `visible corpus`.
 pub(super) fn answer(
     docs: &DocsWorld,
-    shelf: &VisibleCorpus,
+    visible: &VisibleCorpus,
     query: &str,
     max_sections: Option<usize>,
     explain: bool,
@@ -233,9 +233,9 @@ pub(super) fn answer(
     let bounded = (docs.max_sections < usual).then_some(docs.max_sections);
     let max_sections = max_sections.or(bounded);
     let most = max_sections.unwrap_or(usual);
-    let receipt = receipt(shelf, query, max_sections, explain);
+    let receipt = receipt(visible, query, max_sections, explain);
     if is_overview {
-        return Ok(overview(docs, shelf, most, receipt));
+        return Ok(overview(docs, visible, most, receipt));
     }
     let parsed = Query::parse(query).map_err(refused)?;
     let asked = DocsQuery {
@@ -245,12 +245,12 @@ pub(super) fn answer(
         explain,
     };
     let favours = favours(&sectile_retrieval::words(query));
-    let role_of = |passage: usize| docs.documents[shelf.passages[passage].0].doc.role;
-    let ranked = shelf
+    let role_of = |passage: usize| docs.documents[visible.passages[passage].0].doc.role;
+    let ranked = visible
         .index
         .rank(&asked.query, |passage| favours[role_of(passage) as usize]);
     let remarks = &ranked.remarks;
-    if let Some(answered) = nearest::answer(docs, shelf, &asked, remarks, &receipt)? {
+    if let Some(answered) = nearest::answer(docs, visible, &asked, remarks, &receipt)? {
         return Ok(answered);
     }
     let hits = ranked.hits(asked.most);
@@ -273,10 +273,10 @@ pub(super) fn answer(
             .collect(),
         unknown_terms: remarks.unknown.clone(),
         phrases_ignored: remarks.phrases_ignored,
-        help: hits.is_empty().then(|| help(docs, shelf, query)),
+        help: hits.is_empty().then(|| help(docs, visible, query)),
         ..assembled(
             docs,
-            shelf,
+            visible,
             chosen.collect(),
             |wanted| ranked.best(wanted),
             receipt,
@@ -287,26 +287,26 @@ pub(super) fn answer(
 /// Assembles the answer from these passages. `best` finds the best passage that meets a condition, for follow-ups.
 fn assembled(
     docs: &DocsWorld,
-    shelf: &VisibleCorpus,
+    visible: &VisibleCorpus,
     chosen: Vec<ChosenPassage>,
     best: impl Fn(&dyn Fn(usize) -> bool) -> Option<usize>,
     receipt: Receipt,
 ) -> DocsSearchAnswer {
-    let documents = chosen.iter().map(|one| shelf.passages[one.passage].0);
+    let documents = chosen.iter().map(|one| visible.passages[one.passage].0);
     let docs_covered = covered(docs, documents);
     let missing = DocRole::ALL
         .into_iter()
         .filter(|role| !docs_covered.iter().any(|one| one.doc_role == *role));
-    let role_of = |passage: usize| docs.documents[shelf.passages[passage].0].doc.role;
+    let role_of = |passage: usize| docs.documents[visible.passages[passage].0].doc.role;
     let suggested_followups = missing
         .filter_map(|role| {
             let best = best(&|passage| role_of(passage) == role)?;
-            Some(followup(docs, role, shelf.passages[best]))
+            Some(followup(docs, role, visible.passages[best]))
         })
         .collect();
     let mut budget = Budget::new(chosen.len());
     let sections = chosen.into_iter().zip(1..).map(|(one, rank)| {
-        let at = shelf.passages[one.passage];
+        let at = visible.passages[one.passage];
         section(docs, at, rank, one.explained, &mut budget)
     });
     DocsSearchAnswer {
@@ -319,7 +319,7 @@ fn assembled(
         unknown_terms: Vec::new(),
         phrases_ignored: false,
         help: None,
-        skipped_total: shelf.skipped.len(),
+        skipped_total: visible.skipped.len(),
         skipped_documents: Vec::new(),
         receipt,
     }
@@ -424,14 +424,14 @@ fn refused(error: QueryError) -> Failure {
 }
 
 fn receipt(
-    shelf: &VisibleCorpus,
+    visible: &VisibleCorpus,
     query: &str,
     max_sections: Option<usize>,
     explain: bool,
 ) -> Receipt {
     let arguments = serde_json::json!([query, max_sections, explain]);
     Receipt {
-        corpus: shelf.digest.to_string(),
+        corpus: visible.digest.to_string(),
         ranking: format!("{RULES}+{RANKING}"),
         arguments: Digest::of(arguments.to_string().as_bytes()).to_string(),
     }
@@ -440,12 +440,12 @@ fn receipt(
 /// One section for each role, in the order of roles: the first that has text.
 fn overview(
     docs: &DocsWorld,
-    shelf: &VisibleCorpus,
+    visible: &VisibleCorpus,
     most: usize,
     receipt: Receipt,
 ) -> DocsSearchAnswer {
     let of_role = |role: DocRole| {
-        let mut passages = shelf.passages.iter();
+        let mut passages = visible.passages.iter();
         passages.find(|(document, _)| docs.documents[*document].doc.role == role)
     };
     let chosen: Vec<(usize, usize)> = DocRole::ALL
@@ -459,8 +459,8 @@ fn overview(
         .zip(1..)
         .map(|(at, rank)| section(docs, *at, rank, ScoreExplanation::default(), &mut budget))
         .collect();
-    let listed = shelf.documents.iter().map(|at| &docs.documents[*at]);
-    let skipped = shelf.skipped.iter().map(|at| &docs.skipped[*at]);
+    let listed = visible.documents.iter().map(|at| &docs.documents[*at]);
+    let skipped = visible.skipped.iter().map(|at| &docs.skipped[*at]);
     DocsSearchAnswer {
         sections,
         docs_covered: covered(docs, chosen.iter().map(|(document, _)| *document)),
@@ -468,13 +468,13 @@ fn overview(
             .take(CLOSEST_HEADINGS * 2)
             .map(|document| format!("{}: {}", document.doc.title, document.uri))
             .collect(),
-        total_matches: shelf.passages.len(),
+        total_matches: visible.passages.len(),
         found_by: None,
         corrected: Vec::new(),
         unknown_terms: Vec::new(),
         phrases_ignored: false,
-        help: shelf.documents.is_empty().then(Help::without_documents),
-        skipped_total: shelf.skipped.len(),
+        help: visible.documents.is_empty().then(Help::without_documents),
+        skipped_total: visible.skipped.len(),
         skipped_documents: skipped
             .take(MOST_SKIPPED)
             .map(|one| SkippedDocument {
@@ -621,12 +621,12 @@ impl Help {
     }
 }
 
-fn help(docs: &DocsWorld, shelf: &VisibleCorpus, query: &str) -> Help {
-    if shelf.documents.is_empty() {
+fn help(docs: &DocsWorld, visible: &VisibleCorpus, query: &str) -> Help {
+    if visible.documents.is_empty() {
         return Help::without_documents();
     }
     let folded = sectile_retrieval::fold(query);
-    let mut headings: Vec<(usize, usize)> = shelf
+    let mut headings: Vec<(usize, usize)> = visible
         .passages
         .iter()
         .enumerate()
@@ -643,7 +643,7 @@ fn help(docs: &DocsWorld, shelf: &VisibleCorpus, query: &str) -> Help {
         .into_iter()
         .take(CLOSEST_HEADINGS)
         .map(|(_, passage)| {
-            let at = shelf.passages[passage];
+            let at = visible.passages[passage];
             Pointer {
                 heading: docs.section(at).heading.clone(),
                 uri: uri(docs, at),

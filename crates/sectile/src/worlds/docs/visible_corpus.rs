@@ -25,11 +25,11 @@ pub(super) struct VisibleCorpus {
 }
 
 /// How many sets of visible documents keep their index. A set that was dropped is indexed again when it is asked for.
-const MOST_SHELVES: usize = 16;
+const MOST_VISIBLE_CORPORA: usize = 16;
 
 impl DocsWorld {
     /// Returns the documents whose addresses `may_see` allows, ready to be searched.
-    pub(super) fn shelf(
+    pub(super) fn visible_corpus(
         &self,
         may_see: impl Fn(&str) -> bool,
     ) -> Result<Arc<VisibleCorpus>, Failure> {
@@ -41,24 +41,24 @@ impl DocsWorld {
         let skipped: Vec<usize> = (0..self.skipped.len())
             .filter(|at| sees_all && may_see(&self.skipped[*at].uri))
             .collect();
-        let mut shelves = self.shelves.lock();
-        if let Some(at) = shelves
+        let mut visible_corpora = self.visible_corpora.lock();
+        if let Some(at) = visible_corpora
             .iter()
-            .position(|shelf| shelf.documents == documents && shelf.skipped == skipped)
+            .position(|visible| visible.documents == documents && visible.skipped == skipped)
         {
-            let shelf = shelves.remove(at);
-            shelves.push(Arc::clone(&shelf));
-            return Ok(shelf);
+            let visible = visible_corpora.remove(at);
+            visible_corpora.push(Arc::clone(&visible));
+            return Ok(visible);
         }
-        let shelf = Arc::new(self.new_shelf(documents, skipped)?);
-        if shelves.len() == MOST_SHELVES {
-            shelves.remove(0);
+        let visible = Arc::new(self.build_visible_corpus(documents, skipped)?);
+        if visible_corpora.len() == MOST_VISIBLE_CORPORA {
+            visible_corpora.remove(0);
         }
-        shelves.push(Arc::clone(&shelf));
-        Ok(shelf)
+        visible_corpora.push(Arc::clone(&visible));
+        Ok(visible)
     }
 
-    fn new_shelf(
+    fn build_visible_corpus(
         &self,
         documents: Vec<usize>,
         skipped: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Parts that several answers have.
+//! Parts that several answers share.
 
 use schemars::JsonSchema;
 use sectile_library::{
@@ -15,29 +15,29 @@ use super::{
     not_searched::{NotSearched, named},
 };
 
-/// What was searched, and with what.
+/// The index that was searched, and how.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct SearchScope {
-    /// When the index was made, in milliseconds since 1970.
+    /// When the index was built, in milliseconds since 1970.
     index_as_of: i64,
-    /// Where the index is: `disk`, `memory` when there was none on disk, or the name of its backend.
+    /// Location of the index: `disk`, `memory` if there was none on disk, or the name of its backend.
     index_location: &'static str,
-    /// Notebooks that changed since and are not indexed yet; null while that is being found out.
+    /// Number of notebooks that changed since and are not indexed yet; null until that is known.
     changed_not_indexed: Option<usize>,
-    /// Notebooks that are too large or cannot be read, so not searched; null while unknown.
+    /// Number of notebooks that were not searched because they are too large or cannot be read; null until that is known.
     notebooks_not_searched: Option<usize>,
-    /// The first 10 of these.
+    /// The first 10 of them.
     not_searched: Vec<NotSearched>,
-    /// What was used: `lexical+semantic` or `lexical`.
+    /// Kind of retrieval: `lexical+semantic` or `lexical`.
     retrieval: &'static str,
-    /// Which tier answered: `static` or `transformer`.
+    /// The tier that answered: `static` or `transformer`.
     tier: &'static str,
-    /// A sentence where another tier answered the search before in this context; else null.
+    /// A sentence if another tier answered the previous search in this context; otherwise null.
     tier_change: Option<String>,
 }
 
 impl SearchScope {
-    /// What a search was made in. `before` is the tier of the search before it in the same context.
+    /// Describes the index that was searched. `before` is the tier of the previous search in the same context.
     pub(super) fn new(state: &IndexState, before: Option<Tier>) -> Self {
         let left_out = state.left_out.as_deref();
         Self {
@@ -57,7 +57,7 @@ impl SearchScope {
     }
 }
 
-/// Which retrieval a search used.
+/// Returns the kind of retrieval that a search used.
 pub(super) fn retrieval(state: &IndexState) -> &'static str {
     match state.semantic {
         true => "lexical+semantic",
@@ -65,24 +65,24 @@ pub(super) fn retrieval(state: &IndexState) -> &'static str {
     }
 }
 
-/// That another tier answers than before, in a sentence, where that is so.
+/// Returns a sentence saying that the tier changed since the previous search, if it did.
 pub(super) fn tier_change(before: Option<Tier>, now: Tier) -> Option<String> {
     let before = before.filter(|before| *before != now)?;
     Some(format!(
-        "The tier changed from {} to {} since the last search in this context, so ranking and scores are not those of before.",
+        "The tier changed from {} to {} since the last search in this context, so ranking and scores differ from those before.",
         before.name(),
         now.name()
     ))
 }
 
-/// What the score of a passage is made of. Each part is between 0 and 1.
+/// Parts of a passage's score, each between 0 and 1.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub(super) struct ScoreParts {
-    /// From the words of the query.
+    /// Score from the words of the query.
     lexical: f64,
-    /// From the meaning of the query; 0 where meaning does not count.
+    /// Score from the meaning of the query; 0 if meaning does not count.
     semantic: f64,
-    /// Both together, which decides the order.
+    /// Both combined, which decides the order.
     fused: f64,
 }
 
@@ -96,19 +96,19 @@ impl From<Scores> for ScoreParts {
     }
 }
 
-/// A score in millionths as a number.
+/// Converts a score in millionths to a number.
 pub(super) fn score(millionths: u32) -> f64 {
     f64::from(millionths) / 1e6
 }
 
-/// Where a passage comes from.
+/// The source of a passage.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct SourcePointer {
-    /// The notebook: its path in the collection.
+    /// Path of the notebook in the collection.
     notebook_id: String,
-    /// Always null: Markdown has no pages. See line.
+    /// Always null, because Markdown has no pages. See line.
     page: Option<u32>,
-    /// The moment that the passage speaks of, in milliseconds since 1970, where its headings or front matter name one.
+    /// The date that the passage is about, in milliseconds since 1970, if its headings or front matter name one.
     timestamp: Option<i64>,
 }
 
@@ -122,23 +122,23 @@ impl SourcePointer {
     }
 }
 
-/// Why a passage cannot be quoted any more.
+/// The reason why a passage can no longer be quoted.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct GoneNote {
     /// `changed`, `moved` or `deleted`.
     reason: &'static str,
-    /// The id of the same passage where it is now, if it only moved.
+    /// The new id of the passage, if it only moved.
     new_source_id: Option<String>,
 }
 
-/// What became of a passage that was found before.
+/// The state of a passage that an earlier search found.
 pub(super) enum PassageVerdict {
     Verified(Box<Quote>),
     Gone(GoneNote),
 }
 
 impl PassageVerdict {
-    /// A passage that is gone is news, any other failure is one.
+    /// Converts a quote. A passage that is gone is a verdict; any other failure stays an error.
     pub(super) fn of(quote: Result<Quote, NotebookError>) -> Result<Self, NotebookError> {
         match quote {
             Ok(quote) => Ok(Self::Verified(Box::new(quote))),
@@ -159,13 +159,13 @@ impl PassageVerdict {
     }
 }
 
-/// The first `most` characters of a text, on one line.
+/// Returns the first `most` characters of `text`, on one line.
 pub(super) fn snippet(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(most).collect()
 }
 
-/// A number of things, in words.
+/// Formats a count with its noun: `1 passage`, `2 passages`.
 pub(super) fn counted(count: usize, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),

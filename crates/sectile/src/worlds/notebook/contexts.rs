@@ -1,9 +1,10 @@
-//! Which collection a caller has entered, and what is kept for as long as that lasts: running streams and a log of what was
-//! handed out. All of it is in memory only.
+//! The collection that a caller has entered, and the state that lives as long: running streams and a log of returned
+//! references. All of it is in memory only.
 //!
 //! In the handshake eras a connection has one context, and entering a collection replaces what it holds. In the stateless
-//! era each entering makes a context of its own, which later calls name by its handle. Where replicas share a secret the
-//! handle itself says what was entered (`seal.rs`), and whichever replica meets it first has a context for it from then on.
+//! era every `enter_collection` creates a context of its own, which later calls name by its handle. Where replicas share a
+//! secret, the handle itself says what was entered (`seal.rs`), and a replica creates a context when it first sees the
+//! handle.
 
 use std::{
     cmp::Reverse,
@@ -23,18 +24,19 @@ use super::{
     tokens::uuid,
 };
 
-/// How long what is kept for a handle stays after its last use, in seconds. Unless it is sealed, the handle ends with it.
+/// Time in seconds for which the context of a handle is kept after its last use. Unless it is sealed, the handle expires
+/// with it.
 pub(crate) const HANDLE_IDLE_S: u64 = 3600;
 
-/// Most handles that anything is kept for at the same time.
+/// Maximum number of handles with a context at the same time.
 pub(crate) const MOST_HANDLES: usize = 256;
 
-/// Most records that a context keeps. Older ones are dropped, but still counted.
+/// Maximum number of access records in a context. Older ones are dropped, but still counted.
 pub(super) const MOST_RECORDS: usize = 256;
 
-/// What is kept for a connection, or for a handle.
+/// The state of a connection, or of a handle.
 pub(crate) struct Context {
-    /// When it began, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     created_at: i64,
     state: Mutex<ContextState>,
 }
@@ -44,7 +46,7 @@ struct ContextState {
     /// `None`: the safe state, in which nothing can be read.
     collection: Option<String>,
     streams: Streams,
-    /// Which tier answered the last search in the collection.
+    /// The tier that answered the last search in the collection.
     tier: Option<Tier>,
     log: VecDeque<AccessRecord>,
     accesses: u64,
@@ -53,18 +55,18 @@ struct ContextState {
 /// One call that was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct AccessRecord {
-    /// When, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub(crate) timestamp: i64,
-    /// The tool.
+    /// The tool that was called.
     pub(crate) tool: &'static str,
-    /// The collection that was active.
+    /// The active collection.
     pub(crate) collection_id: Option<String>,
-    /// The references that were handed out.
+    /// The references that were returned.
     pub(crate) reference_ids: Vec<String>,
 }
 
 impl Context {
-    /// A context in the safe state.
+    /// Creates a context in the safe state.
     pub(crate) fn new(now: i64) -> Self {
         Self {
             created_at: now,
@@ -72,17 +74,17 @@ impl Context {
         }
     }
 
-    /// When it began, in milliseconds since 1970.
+    /// Returns the time of creation, in milliseconds since 1970.
     pub(crate) fn created_at(&self) -> i64 {
         self.created_at
     }
 
-    /// The active collection.
+    /// Returns the active collection.
     pub(crate) fn collection(&self) -> Option<String> {
         self.state().collection.clone()
     }
 
-    /// Makes `collection` the active one. Nothing of the one before stays, and its streams end.
+    /// Makes `collection` the active one. All state of the previous one is dropped, and its streams end.
     pub(crate) fn enter(&self, collection: &str, now: i64) {
         let mut state = self.state();
         state.collection = Some(collection.to_owned());
@@ -90,7 +92,7 @@ impl Context {
         state.streams.end_all(StreamEnd::CollectionChanged, now);
     }
 
-    /// Goes back to the safe state, in which nothing can be read.
+    /// Returns to the safe state, in which nothing can be read.
     pub(crate) fn leave(&self, now: i64) {
         let mut state = self.state();
         state.collection = None;
@@ -98,12 +100,12 @@ impl Context {
         state.streams.end_all(StreamEnd::CollectionLeft, now);
     }
 
-    /// Remembers which tier answered a search. Returns that of the search before it.
+    /// Remembers the tier that answered a search. Returns that of the previous search.
     pub(crate) fn searched_with(&self, tier: Tier) -> Option<Tier> {
         self.state().tier.replace(tier)
     }
 
-    /// Writes down that `tool` answered a call.
+    /// Records that `tool` answered a call.
     pub(crate) fn record(&self, timestamp: i64, tool: &'static str, reference_ids: Vec<String>) {
         let mut state = self.state();
         let collection_id = state.collection.clone();
@@ -119,20 +121,20 @@ impl Context {
         state.accesses += 1;
     }
 
-    /// Calls that were answered.
+    /// Returns the number of calls that were answered.
     pub(crate) fn accesses(&self) -> u64 {
         self.state().accesses
     }
 
-    /// The last of them.
+    /// Returns the last call that was answered.
     pub(crate) fn last_access(&self) -> Option<AccessRecord> {
         self.state().log.back().cloned()
     }
 
-    /// Keeps a stream that was made for the active collection.
+    /// Registers a stream of the active collection.
     pub(crate) fn begin(&self, stream: Stream, now: i64) -> Result<(), NotebookError> {
         let mut state = self.state();
-        // Another call may have entered another collection while this one searched.
+        // Another call may have entered a different collection while this one searched.
         if state.collection.as_deref() != Some(stream.collection()) {
             return Err(NotebookError::StreamTokenInvalid {
                 reason: StreamEnd::CollectionChanged.reason(),
@@ -142,12 +144,12 @@ impl Context {
         Ok(())
     }
 
-    /// The running stream with this token.
+    /// Returns the running stream with this token.
     pub(crate) fn stream(&self, token: &str, now: i64) -> Result<SharedStream, NotebookError> {
         self.state().streams.find(token, now)
     }
 
-    /// Ends the stream with this token, which has nothing left.
+    /// Ends the stream with this token, which is exhausted.
     pub(crate) fn finish(&self, token: &str) {
         self.state().streams.end(token, StreamEnd::Finished);
     }
@@ -163,10 +165,10 @@ pub(crate) struct EnteredContext {
     pub(crate) collection: String,
 }
 
-/// The contexts that go by a handle.
+/// The contexts that are named by a handle.
 #[derive(Default)]
 pub(crate) struct ContextRegistry {
-    /// Where several replicas take the same handles.
+    /// The seal, if several replicas accept the same handles.
     seal: Option<HandleSeal>,
     all: Mutex<Vec<IssuedHandle>>,
 }
@@ -179,7 +181,7 @@ struct IssuedHandle {
 }
 
 impl ContextRegistry {
-    /// Contexts whose handles are sealed, so that other replicas can open them.
+    /// Creates a registry whose handles are sealed, so that other replicas can open them.
     pub(crate) fn sealed(seal: HandleSeal) -> Self {
         Self {
             seal: Some(seal),
@@ -187,12 +189,12 @@ impl ContextRegistry {
         }
     }
 
-    /// Whether handles are sealed.
+    /// Returns whether handles are sealed.
     pub(crate) fn are_sealed(&self) -> bool {
         self.seal.is_some()
     }
 
-    /// Makes a context for `caller` in which `collection` is entered. Returns it with its handle.
+    /// Creates a context for `caller` in which `collection` is entered. Returns it with its handle.
     pub(crate) fn make(
         &self,
         caller: Option<&str>,
@@ -209,15 +211,15 @@ impl ContextRegistry {
         Ok((handle, context))
     }
 
-    /// The context of `caller` with this handle. That of somebody else is as unknown as any. A sealed one that was made
-    /// elsewhere, or that nothing is kept for any longer, gets a new context.
+    /// Returns the context of `caller` with this handle. A handle of another caller is unknown. A sealed handle that was
+    /// made elsewhere, or whose context has expired, gets a new context.
     pub(crate) fn find(
         &self,
         caller: Option<&str>,
         handle: &str,
         now: i64,
     ) -> Result<Arc<Context>, NotebookError> {
-        // Also where there is a context already: it must not be good for longer here than elsewhere.
+        // Checked even if there is a context: the handle must not be valid for longer here than elsewhere.
         let opened = match &self.seal {
             Some(seal) => Some(
                 seal.open(caller, handle, now)
@@ -240,8 +242,8 @@ impl ContextRegistry {
         }
     }
 
-    /// Gives up a context of `caller`, if there is such a one. A sealed handle stays good, for other replicas could not
-    /// know; what was kept for it here is gone.
+    /// Drops the context of `caller` with this handle, if there is one. A sealed handle stays valid, because other replicas
+    /// cannot know; only its context here is dropped.
     pub(crate) fn drop_handle(&self, caller: Option<&str>, handle: &str) {
         self.all
             .lock()
@@ -249,7 +251,7 @@ impl ContextRegistry {
     }
 }
 
-/// Puts a new context for `handle` among `all`, in place of another one where there are too many.
+/// Adds a new context for `handle` to `all`, and evicts another one if there are too many.
 fn keep(
     all: &mut Vec<IssuedHandle>,
     caller: Option<&str>,
@@ -258,7 +260,7 @@ fn keep(
     now: i64,
 ) -> Arc<Context> {
     if all.len() >= MOST_HANDLES {
-        // The caller with the most gives up one, and of several such the one who asks for more.
+        // The caller with the most contexts loses one; in a tie, the caller that asks for another.
         let mut counts: HashMap<Option<&str>, usize> = HashMap::new();
         for handed in all.iter() {
             *counts.entry(handed.caller.as_deref()).or_default() += 1;
@@ -305,7 +307,7 @@ mod tests {
 
     use super::{super::streams::StreamStart, *};
 
-    /// A stream of nothing.
+    /// An empty stream.
     fn stream(collection: &str, token: &str) -> Stream {
         let found = VerifiedResults {
             hits: Vec::new(),
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!(unknown(contexts.find(None, &handle, HOUR)), strange);
         assert_eq!(unknown(contexts.find(Some("eve"), &handle, HOUR)), strange);
         assert_eq!(unknown(contexts.find(Some("ada"), "x", HOUR)), strange);
-        // The use at HOUR - 1 counts, those of others do not.
+        // The use at HOUR - 1 counts; attempts by other callers do not.
         assert!(contexts.find(Some("ada"), &handle, 2 * HOUR - 2).is_ok());
         assert_eq!(
             unknown(contexts.find(Some("ada"), &handle, 3 * HOUR - 2)),
@@ -442,7 +444,7 @@ mod tests {
         assert!(contexts.find(Some("ada"), &of_ada, 300).is_ok());
         assert!(contexts.find(Some("eve"), &of_eve[0], 300).is_err());
         assert!(contexts.find(Some("eve"), &of_eve[299], 300).is_ok());
-        // A caller with few loses none to somebody else, nor one of them to another of theirs.
+        // A caller with few contexts loses none, neither to other callers nor to its own new ones.
         let others = [make("ada", 301), make("bob", 302), make("ada", 303)];
         for (caller, handle) in [
             ("ada", &of_ada),

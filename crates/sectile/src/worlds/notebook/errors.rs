@@ -1,4 +1,4 @@
-//! What this world answers instead of a result: the causes, and the table of what is said of each.
+//! The errors of this world: their causes, and the table of messages for each.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use sectile_mcp::{
 };
 use serde_json::{Value, json};
 
-/// What the caller can do about a part that failed.
+/// Returns what the caller can do about a part that failed.
 fn recovery_of(part: FailedPart) -> String {
     let ask = |kind: &str, what: &str| {
         format!(
@@ -26,24 +26,24 @@ fn recovery_of(part: FailedPart) -> String {
     }
 }
 
-/// Why a call cannot be met.
+/// The reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotebookError {
     NoCollectionContext,
     /// There is no connection that could have entered a collection, and no handle was passed.
     HandleMissing,
-    /// The handle is unknown, has expired, or belongs to another caller: which of these is not told.
+    /// The handle is unknown, has expired, or belongs to another caller; the answer does not say which.
     HandleUnknown,
     /// The same, where replicas share a secret.
     SealedHandleUnknown,
     CollectionNotFound,
-    /// `new_source_id` when the passage only moved.
+    /// `new_source_id` is set if the passage only moved.
     SourceNotFound {
         source_id: String,
         reason: GoneReason,
         new_source_id: Option<SourceId>,
     },
-    /// The text is no id at all.
+    /// The string is not a passage id.
     SourceIdMalformed {
         source_id: String,
     },
@@ -59,24 +59,24 @@ pub(crate) enum NotebookError {
     },
     StreamTokenExpired,
     OperationForbidden,
-    /// `argument` is the name of the argument that is wrong; `message` one sentence saying what is wrong with it.
+    /// `argument` names the argument that is wrong; `message` is one sentence that says what is wrong with it.
     AmbiguousRequest {
         argument: &'static str,
         message: String,
     },
-    /// A storage failed, or this process did. One sentence, without a path of this machine.
+    /// A storage or this process failed. `message` is one sentence, without a path of this machine.
     UpstreamFailure {
         message: String,
         at: FailedPart,
     },
-    /// The files of an index are not what they were when it was opened. It is opened again, or made again in memory.
+    /// The files of an index changed after it was opened. It is reopened, or rebuilt in memory.
     IndexDamaged,
     /// Nobody waits for the answer.
     Cancelled,
 }
 
 impl NotebookError {
-    /// A failure of this process, or of the system that it runs on.
+    /// Returns a failure of this process, or of the system that it runs on.
     pub(crate) fn of_server(message: impl Into<String>) -> Self {
         Self::UpstreamFailure {
             message: message.into(),
@@ -86,7 +86,7 @@ impl NotebookError {
 }
 
 impl From<LibraryError> for NotebookError {
-    /// Every cause, by name: a new one has to say what callers hear of it.
+    /// Matches every cause by name, so that a new one has to say what callers are told.
     fn from(error: LibraryError) -> Self {
         match error {
             LibraryError::CollectionNotFound => Self::CollectionNotFound,
@@ -135,9 +135,9 @@ const HANDLE_UNKNOWN: ErrorRow = ErrorRow {
     recovery: "Call enter_collection again, and pass the context_handle that it returns.",
     ..NO_CONTEXT
 };
-/// It tells of [`SEALED_HANDLE_S`](super::seal::SEALED_HANDLE_S).
+/// States [`SEALED_HANDLE_S`](super::seal::SEALED_HANDLE_S) in words.
 const SEALED_HANDLE_UNKNOWN: ErrorRow = ErrorRow {
-    recovery: "Call enter_collection again, and pass the context_handle that it returns: it is good for 24 hours.",
+    recovery: "Call enter_collection again, and pass the context_handle that it returns: it is valid for 24 hours.",
     ..HANDLE_UNKNOWN
 };
 const NO_COLLECTION: ErrorRow = ErrorRow {
@@ -153,7 +153,7 @@ const CHANGED: ErrorRow = ErrorRow {
     kind: FailureKind::NotFound,
     code: "source_not_found",
     number: None,
-    meaning: "The notebook has other text at that place now.",
+    meaning: "The notebook has different text at that position now.",
     recovery: "Call semantic_search again to find what it says now.",
 };
 const MOVED: ErrorRow = ErrorRow {
@@ -162,13 +162,13 @@ const MOVED: ErrorRow = ErrorRow {
     ..CHANGED
 };
 const DELETED: ErrorRow = ErrorRow {
-    meaning: "The notebook is gone, and its passages with it.",
-    recovery: "Call semantic_search again to find what there is now.",
+    meaning: "The notebook no longer exists, and neither do its passages.",
+    recovery: "Call semantic_search again to find current passages.",
     ..CHANGED
 };
 const TOO_LARGE: ErrorRow = ErrorRow {
-    meaning: "The notebook is larger now than a notebook may be, so nothing of it is read.",
-    recovery: "Ask the operator to divide the notebook, or to raise vault.max_note_bytes.",
+    meaning: "The notebook is now larger than the limit, so it is not read.",
+    recovery: "Ask the operator to split the notebook, or to raise vault.max_note_bytes.",
     ..CHANGED
 };
 const MALFORMED: ErrorRow = ErrorRow {
@@ -211,14 +211,14 @@ const FORBIDDEN: ErrorRow = ErrorRow {
     code: "operation_forbidden",
     number: None,
     meaning: "This operation is forbidden in Open Notebook world.",
-    recovery: "This world is read-only. Use external tools for mutation. tools/list shows all that it offers.",
+    recovery: "This world is read-only. Use external tools for mutation. tools/list shows everything it offers.",
 };
 const AMBIGUOUS: ErrorRow = ErrorRow {
     group: REQUESTS,
     kind: FailureKind::InvalidArguments,
     code: "ambiguous_request",
     number: None,
-    meaning: "An argument is missing, unknown, or not what the tool takes; context.argument names it.",
+    meaning: "An argument is missing, unknown or invalid; context.argument names it.",
     recovery: "Compare the arguments with the tool's input schema.",
 };
 const UPSTREAM: ErrorRow = ErrorRow {
@@ -250,7 +250,7 @@ const TABLE: [&ErrorRow; 17] = [
     &FORBIDDEN,
 ];
 
-/// An id is repeated up to this length.
+/// The longest id that an error repeats, in characters; a longer one is cut.
 pub(super) const SHOWN_ID: usize = 1000;
 
 impl NotebookError {
@@ -278,7 +278,7 @@ impl NotebookError {
         }
     }
 
-    /// What is wrong, in a sentence.
+    /// Returns one sentence that says what is wrong.
     pub(super) fn message(&self) -> Cow<'static, str> {
         match self {
             Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message, .. } => {
@@ -304,13 +304,13 @@ impl NotebookError {
             )
             .into(),
             Self::StreamTokenInvalid { reason } => why(reason).into(),
-            Self::IndexDamaged => "The index was changed while it was searched.".into(),
+            Self::IndexDamaged => "The index changed during the search.".into(),
             Self::Cancelled => "The call was cancelled.".into(),
             _ => self.row().meaning.into(),
         }
     }
 
-    /// What the caller can do about it.
+    /// Returns what the caller can do about it.
     fn recovery(&self) -> Cow<'static, str> {
         match self {
             Self::UpstreamFailure { at, .. } => recovery_of(*at).into(),
@@ -320,7 +320,7 @@ impl NotebookError {
         }
     }
 
-    /// What a program can use of it.
+    /// Returns the details that a program can act on.
     fn facts(&self) -> Value {
         match self {
             Self::NoCollectionContext => json!({ "reason": "no_collection_entered" }),
@@ -360,38 +360,40 @@ impl NotebookError {
     }
 }
 
-/// Why a passage cannot be quoted, with the notebook that it was in.
+/// Returns why a passage cannot be quoted, with its notebook.
 fn gone(source_id: &str, reason: GoneReason) -> String {
     let Some(id) = SourceId::parse(source_id) else {
         return format!("{} is not the id of a passage.", quoted(source_id));
     };
     let notebook = quoted(id.notebook.as_str());
     match reason {
-        GoneReason::Changed => format!("The notebook {notebook} has other text at that place now."),
+        GoneReason::Changed => {
+            format!("The notebook {notebook} has different text at that position now.")
+        }
         GoneReason::Moved => format!("The passage of the notebook {notebook} has moved."),
         GoneReason::Deleted => {
-            format!("The notebook {notebook} is gone, and its passages with it.")
+            format!("The notebook {notebook} no longer exists, and neither do its passages.")
         }
-        GoneReason::TooLarge => format!(
-            "The notebook {notebook} is larger now than a notebook may be, so nothing of it is read."
-        ),
+        GoneReason::TooLarge => {
+            format!("The notebook {notebook} is now larger than the limit, so it is not read.")
+        }
     }
 }
 
-/// Why a token is not that of a running stream.
+/// Returns why a token does not belong to a running stream.
 fn why(reason: &str) -> &'static str {
     match reason {
         "finished" => "The stream was read to its end.",
         "collection_changed" => "The stream was dropped when a collection was entered.",
         "collection_left" => "The stream was dropped when the collection was left.",
         "displaced" => {
-            "The stream was dropped because too many newer ones were begun in this context."
+            "The stream was dropped because too many newer ones were started in this context."
         }
         _ => "There is no such stream in this context.",
     }
 }
 
-/// An id as it is repeated.
+/// Returns an id as errors repeat it.
 pub(super) fn shown(id: &str) -> String {
     id.chars().take(SHOWN_ID).collect()
 }
@@ -415,7 +417,7 @@ impl From<NotebookError> for Failure {
     }
 }
 
-/// The failure of a call about the passage `source_id`, which it names.
+/// Returns the failure of a call about the passage `source_id`, which it names.
 pub(super) fn about_source(error: NotebookError, source_id: &str) -> Failure {
     let mut failure = Failure::from(error);
     if let Some(detail) = &mut failure.detail {
@@ -425,13 +427,13 @@ pub(super) fn about_source(error: NotebookError, source_id: &str) -> Failure {
     failure
 }
 
-/// What a tool that is none of this world's answers.
+/// Returns the answer to a call of a tool that this world does not have.
 pub(super) fn forbidden() -> Failure {
     NotebookError::OperationForbidden.into()
 }
 
-/// The error object for a call that the frame refused: it took too long, there was no room for it, nobody waits for it any
-/// more, the caller may not make it, or the server broke.
+/// Returns the error object for a call that the framework refused: it timed out, the server was busy, it was cancelled, the
+/// caller may not make it, or the server failed.
 pub(super) fn refused(refused: &RefusedCall) -> JsonObject {
     let row = match refused.code {
         "forbidden" | "unknown_tool" => &FORBIDDEN,
@@ -447,16 +449,16 @@ pub(super) fn refused(refused: &RefusedCall) -> JsonObject {
     }))
 }
 
-/// How this world says that a call failed.
+/// Returns this world's response to a failed call.
 pub(super) fn envelope(failure: &Failure) -> ErrorResponse {
     ErrorResponse::Result(error_object(failure))
 }
 
-/// A failure as one JSON object.
+/// Returns a failure as one JSON object.
 pub(crate) fn error_object(failure: &Failure) -> Value {
     let (code, recovery, context) = match &failure.detail {
         Some(detail) => (detail.code, detail.recovery.as_ref(), detail.data.clone()),
-        // What the frame says of arguments. Names that the schema does not know are not repeated.
+        // The framework's errors about arguments. Names that the schema does not know are not repeated.
         None if failure.kind == FailureKind::InvalidArguments => {
             let argument = failure.argument.as_deref().unwrap_or("arguments");
             let context = object(json!({ "argument": argument }));
@@ -478,13 +480,13 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "error": error })
 }
 
-/// What this world can answer instead of a result.
+/// Returns all errors of this world.
 pub(super) fn list() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": {\"type\": CODE, \"message\": ..., \"recovery\": ..., \
                \"context\": {...}}}`. `context` holds what a program can act on, such as `reason` or `argument`; errors about \
-               a passage have its `source_id` beside it. A call that the server refuses, as one that takes too long, is the \
-               JSON-RPC error of every world; its `data` has the same object besides, with the code in `context.reason`.",
+               a passage also have its `source_id`. A call that the server refuses, such as one that takes too long, is the \
+               JSON-RPC error of every world; its `data` also has the same object, with the code in `context.reason`.",
         codes: TABLE.to_vec(),
     }
 }

@@ -1,7 +1,7 @@
-//! Every limit that this world enforces, by name. `list_constraints` answers them all.
+//! Every limit that this world enforces, by name. `list_constraints` returns them all.
 //!
-//! A number that bounds what a caller may send or gets back stands in [`FIXED`]; a test compares that table with the constants
-//! in the code, so that a new one cannot be forgotten. What settings bound is added by their names.
+//! A number that limits what a caller may send or gets back is in [`FIXED`]; a test compares that table with the constants
+//! in the code, so that a new one cannot be forgotten. Limits from settings are added under the names of the settings.
 
 use std::borrow::Cow;
 
@@ -17,17 +17,17 @@ use super::{Constraints, NotebookWorld, contexts, errors, seal, streams, tools};
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Limit {
-    /// Its name; that of a setting where one sets it.
+    /// Name of the limit; if a setting defines it, the name of that setting.
     pub(crate) name: Cow<'static, str>,
-    /// The most that is allowed.
+    /// The highest value allowed.
     pub(crate) value: u64,
-    /// What it bounds.
+    /// Description of what is limited.
     pub(crate) bounds: Cow<'static, str>,
 }
 
 /// A limit that is the same everywhere.
 struct FixedLimit {
-    /// The constant, below this world.
+    /// Path of the constant, relative to this world.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test"))]
     constant: &'static str,
     name: &'static str,
@@ -54,25 +54,25 @@ const FIXED: &[FixedLimit] = fixed! {
     "max_preview_characters": tools::semantic_search::PREVIEW, "characters of a preview";
     "max_passage_bytes": tools::fetch_passage::MOST_BYTES, "bytes of a passage that can be quoted";
     "passage_target_bytes": indexing::LONGEST_CHUNK, "bytes up to which blocks become one passage; a longer block is not split";
-    "max_moved_candidates": quote::MOST_CANDIDATES, "places where a passage that moved is looked for";
-    "max_notebooks_named": left_out::MOST_NAMED, "notebooks that were not searched, as answers name them";
-    "max_streams": streams::MOST_STREAMS, "streams of one context; the oldest makes room";
+    "max_moved_candidates": quote::MOST_CANDIDATES, "positions where a moved passage is looked for";
+    "max_notebooks_named": left_out::MOST_NAMED, "notebooks that an answer names as not searched";
+    "max_streams": streams::MOST_STREAMS, "streams of one context; a new one replaces the oldest";
     "max_ended_streams": streams::MOST_ENDED, "ended streams of one context whose end is remembered";
-    "max_sections_a_chunk": streams::SECTIONS_A_CHUNK, "sections of one chunk, within stream_chunk_size";
+    "max_sections_a_chunk": streams::SECTIONS_A_CHUNK, "sections of one chunk, at most stream_chunk_size";
     "max_section_characters": streams::chunks::MOST_CHARACTERS, "characters of a section in a chunk; a longer one is cut and marked";
     "max_artifact_links": streams::MOST_LINKS, "artifacts that one stream links to";
     "max_access_records": contexts::MOST_RECORDS, "calls of one context that are remembered; all are counted";
-    "max_context_handles": contexts::MOST_HANDLES, "handles at the same time; the caller with the most gives up one";
-    "context_handle_idle_s": contexts::HANDLE_IDLE_S, "seconds that anything is kept for a handle after its last use";
-    "max_open_collections": open_collections::MOST_OPEN, "collections open for search; the one used least recently makes room";
-    "max_list_bytes": artifacts::MOST_LISTED_BYTES, "bytes, about, of one page of collections or artifact sets";
+    "max_context_handles": contexts::MOST_HANDLES, "handles at the same time; the caller with the most loses one";
+    "context_handle_idle_s": contexts::HANDLE_IDLE_S, "seconds that the context of a handle is kept after its last use";
+    "max_open_collections": open_collections::MOST_OPEN, "collections open for search; the least recently used one is closed";
+    "max_list_bytes": artifacts::MOST_LISTED_BYTES, "approximate bytes of one page of collections or artifact sets";
     "max_listed_source_bytes": artifacts::MOST_SOURCE_BYTES, "bytes of the names of a set's sources in a list";
-    "max_artifact_sets": artifacts::MAX_SETS, "sets of a collection that are counted and linked to";
-    "max_records_bytes": artifacts::MOST_RECORD_BYTES, "bytes, about, of the records that one call reads";
+    "max_artifact_sets": artifacts::MAX_SETS, "sets of a collection that are counted and linked";
+    "max_records_bytes": artifacts::MOST_RECORD_BYTES, "approximate bytes of the records that one call reads";
     "max_record_bytes": artifacts::record::MAX_BYTES, "bytes of a set.toml";
     "max_record_sources": artifacts::record::MAX_SOURCES, "sources of a set";
     "max_record_steps": artifacts::record::MAX_STEPS, "steps of a set";
-    "max_record_digests": artifacts::record::MAX_DIGESTS, "digests that go into, or come out of, a step";
+    "max_record_digests": artifacts::record::MAX_DIGESTS, "input digests, or output digests, of a step";
     "max_record_artifacts": artifacts::record::MAX_ARTIFACTS, "artifacts of a set";
     "max_step_parameters_bytes": artifacts::record::MAX_PARAMETERS, "bytes of the parameters of a step, as JSON";
     "max_tool_characters": artifacts::record::MAX_TOOL, "characters of the name of a step's tool";
@@ -86,13 +86,13 @@ const FIXED: &[FixedLimit] = fixed! {
     "max_shown_id_characters": errors::SHOWN_ID, "characters of an id that an error repeats";
 };
 
-/// What a caller without an index outside meets besides, where replicas share a secret.
+/// Further limits where replicas share a secret.
 const SEALED: &[FixedLimit] = fixed! {
-    "context_handle_valid_s": seal::SEALED_HANDLE_S, "seconds that a sealed handle is good after entering";
+    "context_handle_valid_s": seal::SEALED_HANDLE_S, "seconds that a sealed handle is valid after entering";
     "max_clock_difference_s": seal::AHEAD_S, "seconds that the clock of another replica may be ahead";
 };
 
-/// Every limit that calls of this world meet.
+/// Returns every limit that applies to calls of this world.
 pub(super) fn all(world: &NotebookWorld) -> Vec<Limit> {
     let sealed = match world.contexts.are_sealed() {
         true => SEALED,
@@ -111,7 +111,7 @@ pub(super) fn all(world: &NotebookWorld) -> Vec<Limit> {
     limits
 }
 
-/// What the settings in `notebook.constraints` bound.
+/// Returns the limits set by `notebook.constraints`.
 fn of_settings(constraints: &Constraints) -> Vec<Limit> {
     let Constraints {
         max_passage_context,
@@ -138,12 +138,12 @@ fn of_settings(constraints: &Constraints) -> Vec<Limit> {
         limit(
             "stream_timeout_s",
             stream_timeout_s,
-            "seconds that a stream lasts from its beginning",
+            "seconds that a stream lasts from its start",
         ),
         limit(
             "stream_chunk_size",
             stream_chunk_size as u64,
-            "entries of one chunk of a stream, of whatever kind",
+            "entries of one chunk of a stream, of any kind",
         ),
     ]
 }
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers that bound no call, and why each is none of a caller's business.
+    /// Numbers that do not limit a call, each with the reason why callers need not know it.
     const INTERNAL: [(&str, &str); 32] = [
         ("artifacts::SET_BYTES", "an estimate, within max_list_bytes"),
         ("artifacts::SHOWN", "names in a message"),
@@ -248,7 +248,7 @@ mod tests {
     /// Numbers that a storage reports itself.
     const OF_STORAGE: [&str; 1] = ["folder::MAX_ARTIFACT_FOLDERS"];
 
-    /// The constants in a file that are numbers or times, outside its tests.
+    /// Returns the constants in a file that are numbers or durations, outside its tests.
     fn constants(text: &str) -> impl Iterator<Item = &str> {
         let code = text
             .split("#[cfg(test)]\nmod tests {")
@@ -265,7 +265,7 @@ mod tests {
         })
     }
 
-    /// Every such constant in a folder of modules, as a path below it.
+    /// Collects every such constant in a folder of modules, as a path relative to it.
     fn all_constants(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -301,7 +301,7 @@ mod tests {
             assert_eq!(
                 places.iter().filter(|is_there| **is_there).count(),
                 1,
-                "`{constant}` belongs into FIXED, so that callers are told, or into INTERNAL with the reason why not"
+                "`{constant}` belongs in FIXED, which callers see, or in INTERNAL with the reason why not"
             );
         }
         // And nothing is listed that is not there.
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// How the constants of queries begin, which are those of another crate.
+    /// Prefix of the constants for queries, which another crate defines.
     const MAX_QUERY: &str = "MAX_QUERY_";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Names that may have been meant, for errors about names that lead nowhere.
+//! Suggestions for errors about names that do not exist.
 
 use sectile_library::{LibraryError, artifacts, library::Library};
 use sectile_mcp::{CallContext, Failure, MAX_OFFERED, nearest, quoted};
@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::errors::{NotebookError, shown};
 
-/// The tools that show all names. A caller who may not use them is not offered any.
+/// The tools that list all names. A caller who may not use them gets no suggestions.
 const LIST_COLLECTIONS: &str = "list_collections";
 const LIST_ARTIFACT_SETS: &str = "list_artifact_sets";
 
-/// The failure of a call that names a collection.
+/// Returns the failure of a call that names a collection.
 pub(super) fn of_collection(
     error: LibraryError,
     storage: &Library,
@@ -34,7 +34,7 @@ pub(super) fn of_collection(
     offering(failure, wanted, &known)
 }
 
-/// The failure of a call that names an artifact of `collection`.
+/// Returns the failure of a call that names an artifact of `collection`.
 pub(super) fn of_artifact(
     error: LibraryError,
     storage: &Library,

@@ -1,5 +1,5 @@
-//! How answers name the notebooks that no search looks into: what was not read can neither be found nor be said not to be
-//! there.
+//! Reports the notebooks that searches leave out: nothing can be said about text that was not read, not even that it is
+//! absent.
 
 use schemars::JsonSchema;
 use sectile_library::left_out::{LeftOutNotebook, MOST_NAMED, WhyLeftOut};
@@ -16,7 +16,7 @@ pub(crate) struct NotSearched {
     reason: &'static str,
 }
 
-/// The first of them, for an answer.
+/// Returns the first few of them, for an answer.
 pub(crate) fn named(left_out: &[LeftOutNotebook]) -> Vec<NotSearched> {
     let first = left_out.iter().take(MOST_NAMED);
     first
@@ -27,7 +27,7 @@ pub(crate) fn named(left_out: &[LeftOutNotebook]) -> Vec<NotSearched> {
         .collect()
 }
 
-/// The same in a sentence; `None` when there is nothing to say.
+/// Returns a sentence that names the first few of them; `None` if none were left out.
 pub(crate) fn told(left_out: &[LeftOutNotebook]) -> Option<String> {
     if left_out.is_empty() {
         return None;
@@ -46,11 +46,11 @@ pub(crate) fn told(left_out: &[LeftOutNotebook]) -> Option<String> {
     };
     let count = counted(left_out.len(), "notebook");
     Some(format!(
-        "Nothing is known of {count} that could not be searched: {names}{more}."
+        "Nothing is known about {count} that could not be searched: {names}{more}."
     ))
 }
 
-/// The word in answers.
+/// Returns the word used in answers.
 fn word(why: WhyLeftOut) -> &'static str {
     match why {
         WhyLeftOut::TooLarge => "too_large",
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(told(&[]), None);
         assert_eq!(
             told(&left_out(2)).unwrap(),
-            "Nothing is known of 2 notebooks that could not be searched: n0.md (too large), n1.md (cannot be read)."
+            "Nothing is known about 2 notebooks that could not be searched: n0.md (too large), n1.md (cannot be read)."
         );
         let many = told(&left_out(13)).unwrap();
         assert!(

@@ -39,17 +39,18 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     )
     .within(limits.map(limit).collect());
     if let Some(secret) = &settings.shared_secret {
-        let unusable = || OpenError::failed("no key can be made of notebook.shared_secret_file.");
+        let unusable =
+            || OpenError::failed("no key can be derived from notebook.shared_secret_file.");
         world = world.sharing(secret).ok_or_else(unusable)?;
     }
     Ok(Some(context.surface(spec(&settings.constraints), world)))
 }
 
-/// A limit that is not the world's own.
+/// Returns a limit that the server enforces, not this world.
 fn limit((name, value): (&String, &u64)) -> Limit {
     Limit {
         value: *value,
         name: name.clone().into(),
-        bounds: "the setting of this name, which the manual describes".into(),
+        bounds: "the setting of this name; see the manual".into(),
     }
 }

@@ -1,4 +1,4 @@
-//! The library that a command or a server works on: in a folder, or wherever a settings file says.
+//! The library that a command or a server works on: in a folder, or in the storage that the settings name.
 
 #[cfg(not(feature = "backends"))]
 #[path = "open_library/no_servers.rs"]
@@ -22,7 +22,7 @@ use self::servers::Servers;
 use super::{ArtifactLocation, NotebookSettings};
 use crate::worlds::OpenError;
 
-/// A bucket, for notebooks and for artifacts.
+/// A bucket, as storage for notebooks and for artifacts.
 type Bucket = (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>);
 
 /// An open library.
@@ -45,7 +45,7 @@ impl Deref for OpenLibrary {
 }
 
 impl OpenLibrary {
-    /// Opens the library in a folder of collections, with everything beside them.
+    /// Opens the library in a folder of collections, with artifacts and indexes in the same folder.
     pub(crate) fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
         let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
         let folder = Arc::new(folder.map_err(|error| error.to_string())?);
@@ -57,7 +57,7 @@ impl OpenLibrary {
         })
     }
 
-    /// Opens the library that settings describe. They must say where the notebooks are.
+    /// Opens the library that the settings describe. They must name the notebook storage.
     pub(crate) fn of(settings: &NotebookSettings) -> Result<Self, OpenError> {
         let folder = |root: &Path| {
             let folder = FolderStorage::open(root, Walk::default(), settings.max_note_bytes);
@@ -78,7 +78,7 @@ impl OpenLibrary {
                 Arc::<FolderStorage>::clone(root),
             ),
             (None, None) => {
-                return Err(OpenError::usage("there is no folder of notebooks."));
+                return Err(OpenError::usage("no folder of notebooks is configured."));
             }
         };
         let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {
@@ -96,7 +96,7 @@ impl OpenLibrary {
         })
     }
 
-    /// Returns the folder of the indexes: the given one, the one from the settings, or the one beside the collections.
+    /// Returns the folder of the indexes: the given one, the one from the settings, or the default next to the collections.
     pub(crate) fn index_folder(&self, given: Option<&Path>) -> Option<PathBuf> {
         let given = given.map(Path::to_path_buf).or_else(|| self.index.clone());
         let beside = || self.folder.as_ref().map(|folder| folder.index_folder());

@@ -1,35 +1,35 @@
-//! Handles that every replica with the same secret can open: the collection that was entered and when, sealed for one
-//! caller. Nothing has to be kept, or passed from one replica to another.
+//! Handles that every replica with the same secret can open: a collection and the time it was entered, sealed for one
+//! caller. Replicas need not store or exchange anything.
 
 use sectile_mcp::access::{SealingKey, Secret};
 
 use super::errors::NotebookError;
 
-/// How long a sealed handle is good, in seconds from entering the collection, on every replica. [`SEALED_HANDLE_UNKNOWN`]
-/// says it in words.
+/// Validity of a sealed handle on every replica, in seconds from entering the collection. [`SEALED_HANDLE_UNKNOWN`] states
+/// it in words.
 ///
 /// [`SEALED_HANDLE_UNKNOWN`]: super::errors
 pub(crate) const SEALED_HANDLE_S: u64 = 24 * 3600;
 
-/// How far the clock of the replica that made a handle may be ahead of ours, in seconds.
+/// Maximum number of seconds by which the clock of the sealing replica may be ahead of ours.
 pub(super) const AHEAD_S: u64 = 300;
 
-/// What the key is for, so that the same secret gives other keys for other things.
+/// The purpose of the key: the same secret gives different keys for different purposes.
 const PURPOSE: &[u8] = b"sectile notebook context_handle";
 
-/// Form of what is sealed: this byte, milliseconds since 1970 (big-endian), the collection.
+/// Version of the sealed format: this byte, milliseconds since 1970 (big-endian), the collection.
 const VERSION: u8 = 1;
 
-/// The key that all replicas have.
+/// The key that all replicas share.
 pub(crate) struct HandleSeal(SealingKey);
 
 impl HandleSeal {
-    /// The key that follows from `secret`. None when the library makes none of it, which no secret is the cause of.
+    /// Derives the key from `secret`. `None` if the cryptographic library fails, which does not depend on the secret.
     pub(crate) fn new(secret: &Secret) -> Option<Self> {
         SealingKey::derive(secret, PURPOSE).map(Self)
     }
 
-    /// A handle of `caller` for `collection`, entered `now`.
+    /// Creates a handle of `caller` for `collection`, entered at `now`.
     pub(crate) fn seal(
         &self,
         caller: Option<&str>,
@@ -41,10 +41,10 @@ impl HandleSeal {
         text.extend(collection.as_bytes());
         self.0
             .seal(&mark(caller), text)
-            .map_err(|_| NotebookError::of_server("No context_handle can be made."))
+            .map_err(|_| NotebookError::of_server("The context_handle cannot be created."))
     }
 
-    /// The collection that `handle` is for, if it is one of `caller` that is still good.
+    /// Returns the collection that `handle` is for, if the handle belongs to `caller` and is still valid.
     pub(crate) fn open(&self, caller: Option<&str>, handle: &str, now: i64) -> Option<String> {
         let text = self.0.open(&mark(caller), handle)?;
         let (&version, text) = text.split_first()?;
@@ -63,7 +63,7 @@ fn is_fresh(entered: i64, now: i64) -> bool {
     }
 }
 
-/// What a handle is bound to: its caller, or that there is none.
+/// Returns the bytes that bind a handle to its caller, or to the absence of one.
 fn mark(caller: Option<&str>) -> Vec<u8> {
     match caller {
         None => vec![0],
@@ -135,7 +135,7 @@ mod tests {
                 let flipped = URL_SAFE_NO_PAD.encode(flipped);
                 assert_eq!(seal.open(Some("ada"), &flipped, 0), None, "bit {bit}");
             }
-            // The text itself as well: it has one spelling.
+            // The encoded string as well: there is only one valid encoding.
             for bit in 0..handle.len() * 8 {
                 let mut flipped = handle.clone().into_bytes();
                 flipped[bit / 8] ^= 1 << (bit % 8);

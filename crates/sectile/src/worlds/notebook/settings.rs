@@ -21,38 +21,39 @@ use crate::settings::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NotebookSection {
-    /// Folder whose folders are the collections, relative to the settings file. Empty: the world is not served from this
-    /// file.
+    /// Folder whose subfolders are the collections, relative to the settings file. If this and `notebook_storage.path` are
+    /// empty, the world is not served from this file.
     pub(crate) root: String,
-    /// Folder for the indexes, relative to the settings file. Empty: `.sectile/notebook` in the folder of the collections.
+    /// Folder for the indexes, relative to the settings file. If empty, `.sectile/notebook` in the folder of the
+    /// collections.
     pub(crate) index: String,
-    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it each of
-    /// them takes the context_handles of the others. Empty: a context_handle is good in its process only.
+    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it, each
+    /// replica accepts the `context_handle`s of the others. If empty, a `context_handle` is valid in its own process only.
     pub(crate) shared_secret_file: String,
-    /// Where the notebooks are.
+    /// Storage of the notebooks.
     pub(crate) notebook_storage: NotebookStorageSection,
-    /// Where their vectors are.
+    /// Storage of the vectors.
     pub(crate) vector_storage: VectorStorageSection,
-    /// Where derived artifacts are.
+    /// Storage of derived artifacts.
     pub(crate) artifact_storage: ArtifactStorageSection,
-    /// Bounds on what is handed out.
+    /// Limits on what is returned.
     pub(crate) constraints: Constraints,
 }
 
-/// Bounds on what the notebook world hands out.
+/// Limits on what the notebook world returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Constraints {
-    /// Most characters of the notebook before and after a passage.
+    /// Maximum number of characters of context before and after a passage.
     #[schemars(range(min = 0, max = 10_000))]
     pub(crate) max_passage_context: usize,
-    /// Most results of a search, and most references of a result stream.
+    /// Maximum number of results of a search, and of references in a result stream.
     #[schemars(range(min = 1, max = 50))]
     pub(crate) max_search_results: usize,
-    /// How long a result stream lasts from its beginning, in seconds.
+    /// Lifetime of a result stream from its start, in seconds.
     #[schemars(range(min = 1, max = 86_400))]
     pub(crate) stream_timeout_s: u64,
-    /// Entries of one chunk of a result stream.
+    /// Number of entries in one chunk of a result stream.
     #[schemars(range(min = 1, max = 50))]
     pub(crate) stream_chunk_size: usize,
 }
@@ -68,29 +69,29 @@ impl Default for Constraints {
     }
 }
 
-/// What the notebook world works with.
+/// The checked settings of the notebook world.
 #[derive(Clone)]
 pub(crate) struct NotebookSettings {
-    /// Folder of the collections, when it is configured.
+    /// Folder of the collections, if configured.
     pub(crate) root: Option<PathBuf>,
-    /// Bucket of the collections, when they are in one.
+    /// Bucket of the collections, if they are in one.
     pub(crate) bucket: Option<S3Settings>,
-    /// Where artifacts are, when they are not with the notebooks.
+    /// Location of the artifacts, if they are not with the notebooks.
     pub(crate) artifacts: Option<ArtifactLocation>,
-    /// Database of the vectors, when they are in one.
+    /// Database of the vectors, if they are in one.
     pub(crate) postgres: Option<PostgresSettings>,
-    /// Folder of the indexes, when it is not beside the notebooks.
+    /// Folder of the indexes, if it is not next to the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: Constraints,
-    /// What handles are sealed with, where several replicas share it.
+    /// The secret that seals handles, if several replicas share one.
     pub(crate) shared_secret: Option<Secret>,
     /// Largest notebook that is read, in bytes.
     pub(crate) max_note_bytes: u64,
-    /// Limits of the storages that are used, by the names of their settings, as they are written.
+    /// Limits of the storages in use, by setting, as written.
     pub(crate) storage_limits: BTreeMap<String, u64>,
 }
 
-/// A place for artifacts alone.
+/// A storage for artifacts alone.
 #[derive(Clone)]
 pub(crate) enum ArtifactLocation {
     Folder(PathBuf),
@@ -142,14 +143,14 @@ impl SettingsSection for NotebookSection {
 }
 
 impl NotebookSettings {
-    /// Whether there are notebooks to serve.
+    /// Returns whether there are notebooks to serve.
     pub(crate) fn is_configured(&self) -> bool {
         self.root.is_some() || self.bucket.is_some()
     }
 }
 
 impl NotebookSection {
-    /// The folder or the bucket of the collections.
+    /// Returns the folder or the bucket of the collections.
     fn notebooks(
         &self,
         reader: SettingsReader<'_>,
@@ -164,13 +165,13 @@ impl NotebookSection {
                 if !is_flag && root.is_some() && path.is_some() && root != path {
                     return Err(reader.refuse(
                         &path_key,
-                        "left out when notebook.root is set: both are the folder of the collections",
+                        "empty when notebook.root is set: both name the folder of the collections",
                     ));
                 }
                 root = root.or(path);
                 None
             }
-            // A folder on the command line is what is served.
+            // A folder on the command line takes precedence over the bucket.
             "s3" | "supabase" if is_flag => None,
             "s3" | "supabase" if root.is_some() => {
                 let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
@@ -188,7 +189,7 @@ impl NotebookSection {
         Ok((root, bucket))
     }
 
-    /// Where artifacts are, when they are not with the notebooks in `root`.
+    /// Returns the location of the artifacts, if they are not with the notebooks in `root`.
     fn artifacts(
         &self,
         reader: SettingsReader<'_>,
@@ -210,7 +211,7 @@ impl NotebookSection {
         Ok(artifacts)
     }
 
-    /// The secret that replicas share, if the settings name one.
+    /// Returns the secret that replicas share, if the settings name one.
     fn shared_secret(&self, reader: SettingsReader<'_>) -> Result<Option<Secret>, ConfigError> {
         const KEY: &str = "notebook.shared_secret_file";
         let file = self.shared_secret_file.as_str();
@@ -224,7 +225,7 @@ impl NotebookSection {
     }
 }
 
-/// The database of the vectors, if they are in one.
+/// Returns the database of the vectors, if they are in one.
 fn postgres(
     reader: SettingsReader<'_>,
     raw: &VectorStorageSection,
@@ -235,14 +236,14 @@ fn postgres(
         "embedded" => {
             return Err(reader.refuse(
                 &key("connection"),
-                "empty: embedded vectors lie beside the notebooks",
+                "empty for embedded vectors, which are stored with the indexes",
             ));
         }
         "pgvector" => {}
         _ => {
             return Err(reader.refuse(
                 &key("type"),
-                "embedded or pgvector; this version serves no other storage, such as pinecone, weaviate",
+                "embedded or pgvector; other storages, such as pinecone or weaviate, are not supported",
             ));
         }
     }
@@ -269,7 +270,7 @@ fn postgres(
     }
 }
 
-/// A bucket, which the section `section` of the settings is about.
+/// Returns the bucket that the section `section` of the settings describes.
 fn s3(
     reader: SettingsReader<'_>,
     section: &str,
@@ -300,11 +301,11 @@ fn s3(
         }),
         (None, None) => None,
         (Some(_), None) => {
-            let expected = "set, here or as secret_key_env, where there is an access key";
+            let expected = "set, here or as secret_key_env, when there is an access key";
             return Err(reader.refuse(&key("secret_key_file"), expected));
         }
         (None, Some(_)) => {
-            let expected = "set, here or as access_key_env, where there is a secret key";
+            let expected = "set, here or as access_key_env, when there is a secret key";
             return Err(reader.refuse(&key("access_key_file"), expected));
         }
     };
@@ -326,9 +327,6 @@ fn s3(
     };
     match settings.check() {
         Ok(()) => Ok(settings),
-        Err(problem) => Err(reader.refuse(
-            &path_key,
-            format!("a bucket that can be reached ({problem})"),
-        )),
+        Err(problem) => Err(reader.refuse(&path_key, format!("a usable bucket ({problem})"))),
     }
 }

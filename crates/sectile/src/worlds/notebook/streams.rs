@@ -1,7 +1,7 @@
-//! Result streams: what a search found, disclosed step by step to a caller who pulls.
+//! Result streams: the results of one search, disclosed step by step to a caller who pulls.
 //!
-//! A stream keeps ids, scores and matched words, never a text: whatever a chunk quotes is read and hashed when the chunk is
-//! asked for. How many chunks there will be is known from the start, so what is said of the rest is exact.
+//! A stream keeps ids, scores and matched words, never text: what a chunk quotes is read and hashed when the chunk is
+//! pulled. The number of chunks is known from the start, so the number of remaining chunks is exact.
 
 pub(super) mod chunks;
 
@@ -24,19 +24,19 @@ use sectile_vault::NotePath;
 pub(crate) use self::chunks::{StreamChunk, StreamReader};
 use super::{answers::tier_change, errors::NotebookError, not_searched::told};
 
-/// Most streams of one context; the oldest makes room for a new one.
+/// Maximum number of streams in one context; a new one replaces the oldest.
 pub(crate) const MOST_STREAMS: usize = 8;
 
-/// Most tokens of ended streams that a context remembers, so that it can say how they ended.
+/// Maximum number of ended streams that a context remembers, so that it can say how they ended.
 pub(super) const MOST_ENDED: usize = 64;
 
-/// Most sections of one chunk: they are long.
+/// Maximum number of sections in one chunk: they are long.
 pub(crate) const SECTIONS_A_CHUNK: usize = 4;
 
-/// Most artifacts that a stream links to.
+/// Maximum number of artifacts that a stream links to.
 pub(crate) const MOST_LINKS: usize = 50;
 
-/// The steps, in order.
+/// The steps of a stream, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamStep {
     References,
@@ -63,7 +63,7 @@ impl StreamStep {
     }
 }
 
-/// One passage that was found: where it is and what it scored, not what it says.
+/// A passage in the results: its id and its scores, without its text.
 #[derive(Clone, Debug)]
 struct StreamReference {
     id: SourceId,
@@ -71,7 +71,7 @@ struct StreamReference {
     matched: Vec<String>,
 }
 
-/// A section in which several references lie.
+/// A section that contains several references.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cluster {
     /// The whole section as a passage.
@@ -79,7 +79,7 @@ struct Cluster {
     hits: usize,
 }
 
-/// A stream that somebody pulls from.
+/// A running stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     token: String,
@@ -88,33 +88,33 @@ pub(crate) struct Stream {
     expires_at: i64,
     references: Vec<StreamReference>,
     clusters: Vec<Cluster>,
-    /// The artifacts to link to; `None` where their records could not be read, which is tried again when they are due.
+    /// The artifacts to link to; `None` if their records could not be read, which is retried in the last step.
     linked: Option<LinkedArtifacts>,
-    /// Passages that matched at all.
+    /// Number of passages that matched.
     total: usize,
     unknown_words: Vec<String>,
-    /// What there is to say of what was searched, in sentences.
+    /// Sentences about what was and was not searched.
     remarks: Vec<String>,
-    /// Entries of one chunk.
+    /// Number of entries in one chunk.
     page: usize,
-    /// The chunk that comes next.
+    /// Number of the next chunk.
     next: usize,
 }
 
-/// What a stream is made from.
+/// The parameters of a new stream.
 pub(crate) struct StreamStart<'a> {
     pub(crate) token: String,
     pub(crate) query: &'a str,
     pub(crate) collection: &'a str,
     pub(crate) expires_at: i64,
-    /// Entries of one chunk.
+    /// Number of entries in one chunk.
     pub(crate) page: usize,
-    /// The tier of the search before this one in the same context.
+    /// The tier of the previous search in the same context.
     pub(crate) tier_before: Option<Tier>,
 }
 
 impl Stream {
-    /// A stream of what was found.
+    /// Creates a stream of the results of a search.
     pub(crate) fn new(
         beginning: StreamStart<'_>,
         found: VerifiedResults,
@@ -161,7 +161,7 @@ impl Stream {
         };
         stream.linked = match linked {
             Ok(linked) => Some(linked),
-            // Its own step says so, if it is so then.
+            // The step for links reports it, if it still fails then.
             Err(NotebookError::UpstreamFailure { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -172,13 +172,13 @@ impl Stream {
         &self.collection
     }
 
-    /// The references that were found, best first.
+    /// Returns the references that were found, best first.
     pub(crate) fn reference_ids(&self) -> Vec<String> {
         let ids = self.references.iter();
         ids.map(|reference| reference.id.to_string()).collect()
     }
 
-    /// Chunks with content. A step that has nothing says so in a chunk of its own.
+    /// Returns the number of chunks with content. An empty step says so in a chunk of its own.
     pub(crate) fn chunks(&self) -> usize {
         StreamStep::ALL
             .iter()
@@ -200,7 +200,7 @@ impl Stream {
         }
     }
 
-    /// The step of a chunk, and its place among the chunks of that step.
+    /// Returns the step of a chunk, and its index among the chunks of that step.
     fn place(&self, chunk: usize) -> Option<(StreamStep, usize)> {
         let mut before = 0;
         for step in StreamStep::ALL {
@@ -213,7 +213,7 @@ impl Stream {
         None
     }
 
-    /// The notebooks that hold references.
+    /// Returns the notebooks that contain references.
     fn notebooks(&self) -> Vec<NotePath> {
         let notebooks: BTreeSet<&NotePath> = self
             .references
@@ -224,7 +224,7 @@ impl Stream {
     }
 }
 
-/// The smallest sections that hold at least two hits: most hits first, then by the best of them.
+/// Returns the smallest sections with at least two hits: most hits first, then by the best of them.
 fn clusters(
     hits: &[VerifiedHit],
     storage: &Library,
@@ -250,7 +250,7 @@ fn clusters(
         let Some(bytes) = storage.read(collection, notebook)? else {
             continue;
         };
-        // The hits tell whether these are the bytes that were searched.
+        // The hits show whether these are the bytes that were searched.
         let is_there = |id: &&SourceId| {
             let passage = bytes.get(id.span.range());
             passage.is_some_and(|passage| id.is_of(&Digest::of(passage)))
@@ -269,7 +269,8 @@ fn clusters(
     Ok(clusters)
 }
 
-/// Sections that hold at least two of these passages, and in which no smaller one does; with how many they hold.
+/// Returns the sections that hold at least two of these passages and contain no smaller section that does, each with its
+/// count.
 fn dense(document: &Document, ids: &[&SourceId]) -> Vec<(Span, usize)> {
     let sections = document.top_level().map(|(.., extent)| extent.subtree);
     let held = |section: &Span| {
@@ -289,10 +290,10 @@ fn dense(document: &Document, ids: &[&SourceId]) -> Vec<(Span, usize)> {
     smallest.copied().collect()
 }
 
-/// A stream, locked while a chunk of it is made: a chunk counts as delivered only when it could be made.
+/// A stream, locked while a chunk is built: a chunk counts as delivered only once it is complete.
 pub(crate) type SharedStream = Arc<Mutex<Stream>>;
 
-/// How a stream ended.
+/// The way a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
     Finished,
@@ -326,7 +327,7 @@ impl StreamEnd {
 /// The streams of one context.
 #[derive(Default)]
 pub(crate) struct Streams {
-    /// The oldest first.
+    /// Running streams, oldest first.
     running: VecDeque<StreamEntry>,
     ended: VecDeque<(String, StreamEnd)>,
 }
@@ -338,7 +339,7 @@ struct StreamEntry {
 }
 
 impl Streams {
-    /// Keeps a new stream.
+    /// Adds a new stream.
     pub(crate) fn begin(&mut self, stream: Stream, now: i64) {
         self.expire(now);
         if self.running.len() >= MOST_STREAMS
@@ -353,7 +354,7 @@ impl Streams {
         });
     }
 
-    /// The stream with this token, or how it ended.
+    /// Returns the stream with this token, or an error that says how it ended.
     pub(crate) fn find(&mut self, token: &str, now: i64) -> Result<SharedStream, NotebookError> {
         self.expire(now);
         if let Some(entry) = self.running.iter().find(|entry| entry.token == token) {

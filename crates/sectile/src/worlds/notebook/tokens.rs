@@ -1,13 +1,13 @@
-//! Tokens that nobody can guess.
+//! Tokens that cannot be guessed.
 
 use sectile_mcp::access::random_bytes;
 
 use super::errors::NotebookError;
 
-/// A random UUID, version 4.
+/// Returns a random UUID, version 4.
 pub(crate) fn uuid() -> Result<String, NotebookError> {
     let mut bytes: [u8; 16] = random_bytes()
-        .map_err(|_| NotebookError::of_server("The system gives no random numbers."))?;
+        .map_err(|_| NotebookError::of_server("The system did not return random numbers."))?;
     // Version 4, variant 1.
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;

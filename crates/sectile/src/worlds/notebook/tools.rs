@@ -16,7 +16,7 @@ use sectile_mcp::Tool;
 
 use super::{Constraints, NotebookWorld};
 
-/// All tools, in listing order.
+/// Returns all tools, in listing order.
 pub(super) fn table(constraints: &Constraints) -> Vec<Tool<NotebookWorld>> {
     vec![
         describe_world::tool(),

@@ -1,7 +1,7 @@
-//! What differs between two equal calls on an equal library, as a published list. All else in an answer is a function of the
-//! question and of the library.
+//! The published list of fields that may differ between two equal calls on the same library. Everything else in an answer
+//! is a function of the call and the library.
 
-/// Each as the tool, a space, and the path in its answer; `[]` stands for every entry of a list.
+/// Fields that may differ, each as the tool, a space, and the path in its answer; `[]` stands for every entry of a list.
 pub(crate) const VOLATILE: [&str; 26] = [
     "describe_world session",
     "describe_world retrieval.active",
@@ -31,9 +31,9 @@ pub(crate) const VOLATILE: [&str; 26] = [
     "next_stream_chunk payload.items[].last_verified",
 ];
 
-/// What else may change, and how it shows.
+/// Other changes between equal calls, and how answers show them.
 pub(crate) const VOLATILE_RULES: [&str; 3] = [
     "the tier that answers a collection changes when its second tier is completed, or falls behind the notebooks; results, scores and totals are the same as long as metadata.tier is",
-    "a search that another tier answers than the search before it in the same context says so in metadata.tier_change, and a stream in the why of its first chunk",
-    "while notebooks change, or are not compared with the index yet, metadata.changed_not_indexed, metadata.notebooks_not_searched and the why of a stream's first chunk say what is known of that",
+    "if another tier answers than for the previous search in the same context, a search says so in metadata.tier_change, and a stream in the why of its first chunk",
+    "while notebooks change, or are not compared with the index yet, metadata.changed_not_indexed, metadata.notebooks_not_searched and the why of a stream's first chunk say what is known",
 ];

@@ -367,7 +367,7 @@ fn a_file_that_settings_name_and_that_is_missing_is_said_in_plain_words() {
     let ran = home.run(&["config", "check"]);
     assert_eq!(
         ran.stderr,
-        "error: sectile.toml, line 2, column 13: `server.auth.keys_file` must be a file that can be read (it does not exist).\n"
+        "error: sectile.toml, line 2, column 13: `server.auth.keys_file` must be a readable file (it does not exist).\n"
     );
 }
 

@@ -92,7 +92,7 @@ fn message_names_the_notebook_whose_passage_is_gone() {
     let error = client.error("fetch_passage", passage(gone));
     assert_eq!(
         message(&error),
-        "The notebook \"none.md\" is gone, and its passages with it."
+        "The notebook \"none.md\" no longer exists, and neither do its passages."
     );
     let elsewhere = "other/none.md@0-1:0123456789abcdef";
     let error = client.error("fetch_passage", passage(elsewhere));

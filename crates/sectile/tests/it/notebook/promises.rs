@@ -68,7 +68,7 @@ fn a_notebook_too_large_to_search_is_reported_to_the_client_and_never_silently_a
         let why = chunk["stream_metadata"]["why"].as_str().unwrap();
         assert!(
             why.ends_with(
-                "Nothing is known of 1 notebook that could not be searched: large.md (too large)."
+                "Nothing is known about 1 notebook that could not be searched: large.md (too large)."
             ),
             "{why}"
         );

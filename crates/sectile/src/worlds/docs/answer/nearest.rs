@@ -12,7 +12,7 @@ use crate::worlds::docs::{DocsWorld, visible_corpus::VisibleCorpus};
 /// the words in any form or spelling, the query has no words, or nothing is near enough.
 pub(super) fn answer(
     docs: &DocsWorld,
-    shelf: &VisibleCorpus,
+    visible: &VisibleCorpus,
     asked: &DocsQuery<'_>,
     remarks: &Remarks,
     receipt: &Receipt,
@@ -22,9 +22,9 @@ pub(super) fn answer(
     }
     let model = sectile_retrieval::built_in().map_err(broken)?;
     let mut reader = model.reader();
-    let meanings = shelf
+    let meanings = visible
         .meanings
-        .get_or_init(|| Meanings::new(docs.passages(&shelf.passages), reader.as_mut()));
+        .get_or_init(|| Meanings::new(docs.passages(&visible.passages), reader.as_mut()));
     let near = meanings.near(asked.text, reader.as_mut());
     if near.is_empty() {
         return Ok(None);
@@ -46,7 +46,7 @@ pub(super) fn answer(
         found_by: Some(FoundBy::Meaning),
         total_matches: near.len(),
         unknown_terms: remarks.unknown.clone(),
-        ..assembled(docs, shelf, chosen.collect(), best, receipt)
+        ..assembled(docs, visible, chosen.collect(), best, receipt)
     }))
 }
 

@@ -1,4 +1,5 @@
-//! The same in a build without the feature `backends`: it knows the settings of the storages, but has none of them.
+//! The stand-in for `servers.rs` in a build without the feature `backends`, which knows the settings of the storages but
+//! cannot open any.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use sectile_library::VectorIndexing;
 
 use super::{Bucket, OpenError};
 
-const LEFT_OUT: &str = "this build of sectile has no S3 or PostgreSQL storages; build it with `--features backends`, or use \
-     a release.";
+const LEFT_OUT: &str = "this build of sectile does not include S3 or PostgreSQL storage; build it with `--features \
+     backends`, or use a release.";
 
 /// Refuses to open storages that are servers.
 pub(super) struct Servers;

@@ -1,4 +1,4 @@
-//! Storages that are servers.
+//! Storages on servers: S3 and PostgreSQL.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use sectile_retrieval::built_in;
 
 use super::{Bucket, OpenError};
 
-/// Opens storages that are servers. All of them share one runtime.
+/// Opens storages on servers. All of them share one runtime.
 pub(super) struct Servers(BlockingRuntime);
 
 impl Servers {

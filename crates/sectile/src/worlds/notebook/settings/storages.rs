@@ -1,91 +1,94 @@
-//! Where the notebook world's notebooks, vectors and artifacts are, as it is written.
+//! The storage sections of the notebook world's settings, as they are written.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where the notebooks are.
+/// Storage of the notebooks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NotebookStorageSection {
-    /// Kind of storage: `filesystem`, `s3` (any storage that speaks S3) or `supabase` (that of a Supabase project).
+    /// Type of storage: `filesystem`, `s3` (any S3-compatible storage) or `supabase` (the storage of a Supabase project).
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// For `filesystem` the same as `notebook.root`; one of the two is enough. Else the bucket, and below it the folder of the
-    /// collections if there is one: `bucket/folder`.
+    /// For `filesystem`, the same as `notebook.root`; set only one of the two. Otherwise the bucket, optionally with the
+    /// folder of the collections: `bucket/folder`.
     pub(crate) path: String,
-    /// How the bucket is reached.
+    /// Access to the bucket.
     pub(crate) s3: S3Section,
 }
 
-/// Where the vectors are.
+/// Storage of the vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct VectorStorageSection {
-    /// Kind of storage: `embedded` (beside the notebooks, or in memory) or `pgvector` (a PostgreSQL database with that
+    /// Type of storage: `embedded` (with the indexes, or in memory) or `pgvector` (a PostgreSQL database with that
     /// extension, which several servers can share).
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// The database, without a password: `postgres://user@host:5432/database?sslmode=require`. Empty for `embedded`.
     pub(crate) connection: String,
-    /// File with the password. Empty: password_env.
+    /// File with the password, relative to the settings file. If empty, `password_env` is used.
     pub(crate) password_file: String,
-    /// Variable of the environment with the password. Empty: no password.
+    /// Environment variable with the password. If empty, no password is sent.
     pub(crate) password_env: String,
-    /// File of certificates (PEM) to trust besides the well-known ones.
+    /// File with certificates (PEM) to trust in addition to the well-known ones.
     pub(crate) ca_file: String,
-    /// Connections to the database at the same time.
+    /// Maximum number of open connections to the database.
     pub(crate) max_connections: usize,
-    /// How long a connection may take to open, in milliseconds.
+    /// Time limit for opening a connection, in milliseconds.
     pub(crate) connect_timeout_ms: u64,
-    /// How long a search may take in the database, in milliseconds.
+    /// Time limit for a search in the database, in milliseconds.
     pub(crate) statement_timeout_ms: u64,
-    /// In collections with fewer chunks all vectors are compared; in others those that a graph (HNSW) leads to.
+    /// Number of chunks below which all vectors of a collection are compared; in larger collections, those that a graph
+    /// (HNSW) leads to.
     pub(crate) exact_below: u64,
-    /// Chunks that are looked at closely, from words and from meaning each. Collections with no more are looked at as a whole.
+    /// Number of candidate chunks that are ranked, from words and from meaning each. In collections with no more chunks,
+    /// all are ranked.
     pub(crate) candidates: usize,
 }
 
-/// Where derived artifacts are.
+/// Storage of derived artifacts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ArtifactStorageSection {
-    /// Kind of storage: `filesystem` or `s3`. It does not matter while path is empty.
+    /// Type of storage: `filesystem` or `s3`. Ignored while `path` is empty.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// Empty: artifacts lie in `_artifacts` of their collection, where the notebooks are. Else a folder, or a bucket, with the
-    /// same collections that has them instead.
+    /// Folder or bucket for artifacts, with the same collections as the notebooks. If empty, artifacts are in `_artifacts`
+    /// of their collection, with the notebooks.
     pub(crate) path: String,
-    /// How the bucket is reached.
+    /// Access to the bucket.
     pub(crate) s3: S3Section,
 }
 
-/// How a bucket is reached.
+/// Access to a bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct S3Section {
-    /// The storage, such as `https://storage.example`; for `supabase` the URL of the project. Empty: AWS, by its region.
+    /// URL of the storage, such as `https://storage.example`; for `supabase`, the URL of the project. If empty, AWS in the
+    /// given region.
     pub(crate) endpoint: String,
-    /// The region. May be empty where there is an endpoint.
+    /// Region of the bucket. May be empty if `endpoint` is set.
     pub(crate) region: String,
-    /// Whether the name of the bucket goes before that of the endpoint instead of into the path.
+    /// Whether the bucket name is part of the host name instead of the path.
     pub(crate) virtual_hosted: bool,
-    /// Whether the endpoint may be one without encryption.
+    /// Whether an unencrypted (`http`) endpoint is allowed.
     pub(crate) allow_http: bool,
-    /// File with the access key. Empty: access_key_env.
+    /// File with the access key. If empty, `access_key_env` is used.
     pub(crate) access_key_file: String,
-    /// Variable of the environment with the access key. Empty: requests are not signed.
+    /// Environment variable with the access key. If empty, requests are not signed.
     pub(crate) access_key_env: String,
-    /// File with the secret key. Empty: secret_key_env.
+    /// File with the secret key. If empty, `secret_key_env` is used.
     pub(crate) secret_key_file: String,
-    /// Variable of the environment with the secret key.
+    /// Environment variable with the secret key.
     pub(crate) secret_key_env: String,
-    /// Variable of the environment with the token of temporary credentials. Empty: none.
+    /// Environment variable with the session token of temporary credentials. If empty, none is sent.
     pub(crate) session_token_env: String,
-    /// Proxy to go through, such as `http://proxy.example:3128`. Empty: none.
+    /// HTTP proxy, such as `http://proxy.example:3128`. If empty, none is used.
     pub(crate) proxy: String,
-    /// File of certificates (PEM) to trust besides the well-known ones.
+    /// File with certificates (PEM) to trust in addition to the well-known ones.
     pub(crate) ca_file: String,
-    /// How long one request may take, in milliseconds.
+    /// Time limit for one request, in milliseconds.
     pub(crate) timeout_ms: u64,
 }
 

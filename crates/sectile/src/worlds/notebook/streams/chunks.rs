@@ -1,4 +1,4 @@
-//! What a stream delivers: chunks, each with what it adds and the measured fact why, and the record of completion.
+//! Builds the chunks of a stream, each with what it adds and the measured reason, and the record of completion.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +19,16 @@ use super::{
     Cluster, MOST_LINKS, SECTIONS_A_CHUNK, Stream, StreamReference, StreamStep,
 };
 
-/// Most characters of one whole section.
+/// Maximum number of characters quoted from one section.
 pub(crate) const MOST_CHARACTERS: usize = 8000;
 
-/// How a stream reads what it discloses.
+/// The functions through which a stream reads what it discloses.
 pub(crate) struct StreamReader<'a> {
-    /// Reads and hashes a passage now.
+    /// Reads and hashes a passage.
     pub(crate) quote: &'a QuoteFn<'a>,
-    /// Which artifacts record one of these notebooks as a source, the first few of them.
+    /// Finds the first few artifacts that record one of these notebooks as a source.
     pub(crate) linked: &'a Finding<'a>,
-    /// Those of these artifacts that do so now, with their state.
+    /// Returns those of the given artifacts that still do, with their state.
     pub(crate) links: &'a LinkFn<'a>,
 }
 
@@ -39,104 +39,104 @@ type LinkFn<'a> = dyn Fn(&[NotePath], &[String]) -> Result<Vec<ArtifactLink>, No
 /// One answer of a stream: a chunk, or the record of its completion.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StreamChunk {
-    /// The stream.
+    /// Token of the stream.
     stream_token: String,
     /// Number of the chunk, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_index: Option<usize>,
-    /// The step; at the end `stream_complete`.
+    /// The step; `stream_complete` at the end.
     chunk_type: &'static str,
-    /// What the chunk delivers.
+    /// Content of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<ChunkPayload>,
-    /// What the chunk adds, and why.
+    /// Explanation of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_metadata: Option<StreamMetadata>,
-    /// What was delivered.
+    /// Summary of the whole stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
-    /// What comes next.
+    /// Continuation of the stream.
     continuation: Continuation,
-    /// For the access log.
+    /// The references in this answer, for the access log.
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) handed_out: Vec<String>,
 }
 
-/// What a chunk delivers: items, or links at the end.
+/// Content of a chunk: items, or links in the last step.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Payload")]
 struct ChunkPayload {
-    /// References, passages or sections, by the type of the chunk.
+    /// References, passages or sections, depending on `chunk_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<StreamItem>>,
     /// Artifacts made from these notebooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<ArtifactLink>>,
-    /// How many there are; the first 50 are listed.
+    /// Total number of links; the first 50 are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_links: Option<usize>,
 }
 
-/// A reference, a passage, or a section in which several references lie.
+/// A reference, a passage, or a section that contains several references.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct StreamItem {
     /// The id, for fetch_passage.
     reference_id: String,
     /// Path of the notebook in the collection.
     notebook_id: String,
-    /// Title and headings above it.
+    /// Title and headings above it, outermost first.
     heading_path: Vec<String>,
-    /// Its line, from 1; null when it is gone.
+    /// Line in the notebook, counted from 1; null if the passage is gone.
     line: Option<usize>,
-    /// Whether it was read now and is what the id says.
+    /// Whether it was read in this call and matches its id.
     verified: bool,
-    /// Why it is not.
+    /// The reason why it does not match.
     gone: Option<GoneNote>,
-    /// Of a reference: how well it fits, from 0 to 1.
+    /// For a reference: its relevance, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_score: Option<f64>,
-    /// What that is made of.
+    /// Parts of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<ScoreParts>,
-    /// Words of the query in it.
+    /// Words of the query that it contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     matched_terms: Option<Vec<String>>,
-    /// Of a passage or section: its text, verbatim.
+    /// For a passage or section: its text, verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_text: Option<String>,
     /// SHA-256 of its bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
-    /// When it was read, in milliseconds.
+    /// When it was read, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_verified: Option<i64>,
-    /// Of a section: whether it was cut at 8,000 characters.
+    /// For a section: whether it was cut at 8,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
-    /// References in it.
+    /// Number of references in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hits: Option<usize>,
-    /// Its length.
+    /// Length in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<usize>,
-    /// References for each 1,000 bytes.
+    /// References per 1,000 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     hits_per_1000_bytes: Option<f64>,
 }
 
-/// What a chunk adds, and why.
+/// Explanation of a chunk.
 #[derive(Debug, Serialize, JsonSchema)]
 struct StreamMetadata {
-    /// What this chunk adds.
+    /// Description of what this chunk adds.
     what_changed: String,
     /// The measured fact behind it.
     why: String,
-    /// Where the stream is.
+    /// Progress of the stream.
     progress: StreamProgress,
 }
 
-/// Where a stream is.
+/// Progress of a stream.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Progress")]
 struct StreamProgress {
@@ -148,26 +148,26 @@ struct StreamProgress {
     remaining_steps: Vec<&'static str>,
 }
 
-/// What was delivered.
+/// Summary of the whole stream.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Summary {
-    /// Chunks with content.
+    /// Number of chunks with content.
     total_chunks: usize,
-    /// References.
+    /// Number of references.
     total_references: usize,
     /// The query.
     query: String,
 }
 
-/// What comes next.
+/// Continuation of the stream.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Continuation {
     /// Whether there is another answer: a chunk, or `stream_complete`.
     has_more: bool,
-    /// Whether that is a chunk.
+    /// Whether the next answer is a chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_chunk_available: Option<bool>,
-    /// Chunks that are left, exactly.
+    /// Exact number of chunks that are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimated_remaining: Option<usize>,
     /// True at the end.
@@ -175,7 +175,7 @@ struct Continuation {
     stream_closed: Option<bool>,
 }
 
-/// The payload of a chunk with what is said of it.
+/// The payload of a chunk with its explanation.
 struct Delivery {
     payload: ChunkPayload,
     what_changed: String,
@@ -184,14 +184,14 @@ struct Delivery {
 }
 
 impl StreamChunk {
-    /// Whether it is the last answer of its stream.
+    /// Returns whether this is the last answer of its stream.
     pub(crate) fn is_completion(&self) -> bool {
         self.summary.is_some()
     }
 }
 
 impl Stream {
-    /// The next chunk, or the record of completion. Nothing has been delivered when this fails.
+    /// Returns the next chunk, or the record of completion. If this fails, nothing counts as delivered.
     pub(crate) fn pull(
         &mut self,
         reading: &StreamReader<'_>,
@@ -274,7 +274,7 @@ impl Stream {
         })
     }
 
-    /// What was measured by the search.
+    /// Explains the references by what the search measured.
     fn why_references(&self, first: usize, references: &[StreamReference]) -> String {
         let mut why = match references {
             [] => "The search found 0 passages in the notebooks that were searched.".to_owned(),
@@ -291,7 +291,7 @@ impl Stream {
                     words => format!(" ({})", words.join(", ")),
                 };
                 format!(
-                    "Ranked by fused score, here from {:.6} to {:.6}; {} of {} hold words of the query{words}.",
+                    "Ranked by fused score, here from {:.6} to {:.6}; {} of {} contain words of the query{words}.",
                     score(best.scores.fused),
                     score(last.scores.fused),
                     with_words.count(),
@@ -308,7 +308,7 @@ impl Stream {
         }
         if first == 0 && !self.unknown_words.is_empty() {
             why += &format!(
-                " Words that no searched notebook has: {}.",
+                " Words that no searched notebook contains: {}.",
                 self.unknown_words.join(", ")
             );
         }
@@ -326,7 +326,7 @@ impl Stream {
         let why = match count {
             0 => "There are 0 references to quote.".to_owned(),
             count => format!(
-                "Each was read from its notebook and hashed in this call; {} of {count} are what their ids say.",
+                "Each was read from its notebook and hashed in this call; {} of {count} match their ids.",
                 count - gone
             ),
         };
@@ -345,12 +345,15 @@ impl Stream {
         let (count, all) = (clusters.len(), self.clusters.len());
         let why = match clusters {
             [] => format!(
-                "No section holds two or more of the {}.",
+                "No section contains two or more of the {}.",
                 counted(self.references.len(), "reference")
             ),
             clusters => {
                 let measured: Vec<String> = clusters.iter().map(measured).collect();
-                format!("References lie together here: {}.", measured.join("; "))
+                format!(
+                    "References are close together here: {}.",
+                    measured.join("; ")
+                )
             }
         };
         let handed_out = clusters.iter().map(|cluster| cluster.id.to_string());
@@ -381,7 +384,7 @@ impl Stream {
         let (total, gone) = (linked.total, ids.len() - links.len());
         let left_out = match linked.is_complete {
             true => "",
-            false => " Their records are too many or too large to look at all of them.",
+            false => " There are too many records, or they are too large, to check all of them.",
         };
         let disclosed = match total > linked.ids.len() {
             true => format!(" The first {} are disclosed.", linked.ids.len()),
@@ -389,12 +392,12 @@ impl Stream {
         };
         let mut what_changed = added("artifact link", first, ids.len(), total, 0);
         if gone > 0 {
-            what_changed += &format!(" {gone} of them are gone since the stream began.");
+            what_changed += &format!(" {gone} of them were removed since the stream began.");
         }
         Ok(Delivery {
             what_changed,
             why: format!(
-                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.{disclosed}{left_out}",
+                "Notebooks that contain references: {}. Artifacts that record one of them as a source: {total}.{disclosed}{left_out}",
                 notebooks.len()
             ),
             handed_out: Vec::new(),
@@ -407,7 +410,7 @@ impl Stream {
     }
 }
 
-/// One page of a list, and the place of its first entry.
+/// Returns one page of a list, with the index of its first entry.
 fn page_of<T>(all: &[T], page: usize, size: usize) -> (usize, &[T]) {
     let first = (page * size).min(all.len());
     let end = (first + size).min(all.len());
@@ -419,7 +422,7 @@ fn ids(references: &[StreamReference]) -> Vec<String> {
     ids.map(|reference| reference.id.to_string()).collect()
 }
 
-/// What a chunk adds, in a sentence or two.
+/// Describes in a sentence or two what a chunk adds.
 fn added(what: &str, first: usize, count: usize, all: usize, gone: usize) -> String {
     let mut text = match count {
         0 => format!("Added no {what}s."),
@@ -436,7 +439,7 @@ fn added(what: &str, first: usize, count: usize, all: usize, gone: usize) -> Str
     text
 }
 
-/// What every item has, read now; and the quote, where there is one.
+/// Returns the fields that every item has, read in this call, and the quote, if there is one.
 fn item(
     id: &SourceId,
     reading: &StreamReader<'_>,
@@ -500,13 +503,13 @@ fn section(cluster: &Cluster, reading: &StreamReader<'_>) -> Result<StreamItem, 
 fn measured(cluster: &Cluster) -> String {
     let bytes = cluster.id.span.len();
     format!(
-        "{} in {bytes} bytes, {} for each 1,000",
+        "{} in {bytes} bytes, {} per 1,000",
         counted(cluster.hits, "hit"),
         density(cluster.hits, bytes)
     )
 }
 
-/// One item for each, and how many of them are gone.
+/// Returns one item for each entry, and the number of those that are gone.
 fn items<T>(
     all: &[T],
     make: impl Fn(&T) -> Result<StreamItem, NotebookError>,
@@ -520,7 +523,7 @@ fn items<T>(
     Ok((payload, gone))
 }
 
-/// Hits for each 1,000 bytes, in thousandths.
+/// Returns the hits per 1,000 bytes, rounded to thousandths.
 fn density(hits: usize, bytes: usize) -> f64 {
     let thousandths = hits.saturating_mul(1_000_000) / bytes.max(1);
     u32::try_from(thousandths).map_or(f64::from(u32::MAX), f64::from) / 1000.0

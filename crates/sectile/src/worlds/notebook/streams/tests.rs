@@ -77,7 +77,7 @@ fn stream(found: VerifiedResults, page: usize, token: &str) -> Stream {
     Stream::new(beginning, found, storage.as_ref(), &|| false).expect("a stream")
 }
 
-/// Quotes from a text.
+/// Quotes from the text of one notebook.
 fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
     let bytes = id.span.slice(text.as_bytes());
     let digest = Digest::of(bytes);
@@ -111,7 +111,7 @@ fn pull_all(mut stream: Stream, text: &str) -> Vec<Value> {
         linked: &|_, _| panic!("what is linked was found at the beginning"),
         links: &|notebooks, ids| {
             assert_eq!(notebooks.len(), 1, "each notebook is asked for once");
-            assert!(!ids.is_empty(), "nothing is asked for in vain");
+            assert!(!ids.is_empty(), "no request is empty");
             let link = |id: &String| ArtifactLink {
                 artifact_id: id.clone(),
                 artifact_set_id: "s".to_owned(),
@@ -200,19 +200,19 @@ fn every_chunk_says_what_it_adds_and_the_measured_fact_why() {
         said(0),
         (
             "Added 2 references: 1 to 2 of 3.".to_owned(),
-            "Ranked by fused score, here from 0.900000 to 0.500000; 2 of 2 hold words of the query (alpha). \
-             10 passages match; the best 3 are disclosed. Words that no searched notebook has: zeta."
+            "Ranked by fused score, here from 0.900000 to 0.500000; 2 of 2 contain words of the query (alpha). \
+             10 passages match; the best 3 are disclosed. Words that no searched notebook contains: zeta."
                 .to_owned()
         )
     );
     assert_eq!(said(3).0, "Added 1 passage: 3 to 3 of 3.");
     assert_eq!(
         said(4).1,
-        "References lie together here: 2 hits in 32 bytes, 62.5 for each 1,000."
+        "References are close together here: 2 hits in 32 bytes, 62.5 per 1,000."
     );
     assert_eq!(
         said(5).1,
-        "Notebooks that hold references: 1. Artifacts that record one of them as a source: 0."
+        "Notebooks that contain references: 1. Artifacts that record one of them as a source: 0."
     );
 }
 
@@ -307,7 +307,7 @@ fn expired_finished_dropped_and_unknown_tokens_are_told_apart() {
         reason(&mut streams, "b", 300),
         Some(NotebookError::StreamTokenExpired)
     );
-    // Later too, and how it ended does not change.
+    // Still so later, and the reported end does not change.
     streams.end_all(StreamEnd::CollectionChanged, 400);
     assert_eq!(
         reason(&mut streams, "b", 400),
@@ -359,8 +359,8 @@ fn why_names_what_was_not_searched_and_claims_nothing_of_it() {
     let (first, second) = why(found);
     assert!(
         first.ends_with(
-            " Words that no searched notebook has: zeta. \
-             Nothing is known of 1 notebook that could not be searched: big.md (too large)."
+            " Words that no searched notebook contains: zeta. \
+             Nothing is known about 1 notebook that could not be searched: big.md (too large)."
         ),
         "{first}"
     );
@@ -370,7 +370,7 @@ fn why_names_what_was_not_searched_and_claims_nothing_of_it() {
     let (first, _) = why(unknown);
     assert!(first.starts_with("The search found 0 passages in the notebooks that were searched."));
     assert!(
-        first.ends_with("Words that no searched notebook has: zeta."),
+        first.ends_with("Words that no searched notebook contains: zeta."),
         "{first}"
     );
 }
@@ -476,6 +476,8 @@ fn artifacts_whose_records_could_not_be_read_are_looked_for_again_when_they_are_
     let what = said[0]["stream_metadata"]["what_changed"].as_str();
     assert_eq!(
         what,
-        Some("Added 10 artifact links: 1 to 10 of 12. 10 of them are gone since the stream began.")
+        Some(
+            "Added 10 artifact links: 1 to 10 of 12. 10 of them were removed since the stream began."
+        )
     );
 }

@@ -30,34 +30,34 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct BeginResultStreamParams {
     /// Search query for streaming results; up to 2,048 bytes and 32 words.
     query: String,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct BeginStreamAnswer {
-    /// The token, for next_stream_chunk. Good in this context only.
+    /// Token for next_stream_chunk. Valid in this context only.
     stream_token: String,
     /// The query.
     query: String,
-    /// What will be disclosed, and how.
+    /// Steps and rules of the disclosure.
     disclosure_policy: DisclosurePolicy,
     /// About the stream.
     metadata: NewStreamMetadata,
-    /// What is not here.
+    /// Note on what the answer leaves out.
     note: Cow<'static, str>,
 }
 
-/// What will be disclosed, and how.
+/// Steps and rules of the disclosure.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DisclosurePolicy {
     /// The steps, in order.
     step_order: Vec<&'static str>,
-    /// How they follow each other.
+    /// Strategy for the order of chunks.
     chunk_strategy: &'static str,
-    /// Whether it can be given up: by not pulling, by entering or leaving a collection, or by closing the connection.
+    /// Whether the stream can be cancelled: stop pulling, enter or leave a collection, or close the connection.
     cancelable: bool,
-    /// How long the stream lasts, in seconds, from its beginning.
+    /// Lifetime of the stream from its start, in seconds.
     timeout_s: u64,
 }
 
@@ -65,15 +65,15 @@ struct DisclosurePolicy {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Metadata")]
 struct NewStreamMetadata {
-    /// Chunks that there will be, exactly, without the record of completion.
+    /// Exact number of chunks, without the record of completion.
     estimated_chunks: Option<usize>,
     /// When the stream began, in milliseconds since 1970.
     created_at: i64,
-    /// When it ends, in milliseconds since 1970.
+    /// When the stream expires, in milliseconds since 1970.
     expires_at: i64,
-    /// References that it discloses.
+    /// Number of references that the stream discloses.
     references: usize,
-    /// Passages that fit at all.
+    /// Number of passages that match.
     total_matches: usize,
     #[serde(flatten)]
     searched: SearchScope,
@@ -129,7 +129,7 @@ fn handle(
         note: call
             .for_caller("No content returned. Use next_stream_chunk to retrieve incrementally."),
     };
-    // The references themselves are handed out by the chunks.
+    // The chunks return the references themselves.
     entered
         .context
         .record(created_at, "begin_result_stream", Vec::new());

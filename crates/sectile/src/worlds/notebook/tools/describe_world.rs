@@ -1,4 +1,4 @@
-//! `describe_world`: what this world is for, and what it refuses.
+//! `describe_world`: the purpose of this world, and what it refuses.
 
 use schemars::JsonSchema;
 use sectile_library::open_collection::IndexState;
@@ -22,90 +22,92 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeWorldParams {
-    /// Handle from enter_collection, to see its session; a connection that keeps its collection needs none.
+    /// The context_handle that enter_collection returned, to see its session; not needed if the connection keeps the
+    /// collection.
     context_handle: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct WorldDescription {
-    /// What kind of world this is.
+    /// Facts about the world.
     world: WorldFacts,
-    /// What it is for.
+    /// Purposes of the world.
     purpose: &'static [&'static str],
-    /// What it keeps to.
+    /// Boundaries of the world.
     boundaries: Boundaries,
-    /// The tools that there are for this caller.
+    /// Tools available to this caller.
     available_affordances: Vec<String>,
-    /// What whoever uses an answer must do.
+    /// Requirements for anyone who uses an answer.
     citation_requirements: CitationRequirements,
-    /// Whether answers say where they come from.
+    /// Whether answers include their provenance.
     provenance_available: bool,
-    /// How searches work.
+    /// Search method and its current state.
     retrieval: Retrieval,
-    /// What is kept for this caller, in memory only.
+    /// State kept for this caller, in memory only.
     session: CallerSession,
 }
 
-/// What kind of world this is.
+/// Facts about the world.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "World")]
 struct WorldFacts {
-    /// Its name.
+    /// Name of the world.
     name: &'static str,
-    /// Its kind.
+    /// Type of the world.
     r#type: &'static str,
-    /// What it may decide.
+    /// Authority of the world.
     authority_level: &'static str,
-    /// Whether it changes anything.
+    /// Whether the world changes anything.
     mutation: &'static str,
-    /// What lasts.
+    /// Data that is stored permanently.
     persistence: &'static str,
 }
 
-/// What the world keeps to.
+/// Boundaries of the world.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Boundaries {
-    /// What it holds.
+    /// Material that the world contains.
     scope: &'static str,
-    /// Whether it reasons.
+    /// Whether the world reasons.
     reasoning: &'static str,
-    /// Whether it learns.
+    /// Whether the world learns.
     learning: &'static str,
-    /// Whether it decides.
+    /// Whether the world makes decisions.
     decisions: &'static str,
 }
 
-/// What whoever uses an answer must do.
+/// Requirements for anyone who uses an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CitationRequirements {
-    /// Passages are quoted word for word.
+    /// Whether passages must be quoted word for word.
     passages_must_quote: bool,
-    /// Artifacts carry their disclaimer.
+    /// Whether artifacts must carry their disclaimer.
     artifacts_must_disclaim: bool,
-    /// Synthesis is labelled.
+    /// Whether synthesis must be labelled.
     synthesis_must_label: bool,
 }
 
-/// How searches work.
+/// Search method and its current state.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Retrieval {
-    /// The method.
+    /// The search method.
     method: &'static str,
-    /// What searches of the active collection use; null before the first.
+    /// Index and models that searches of the active collection use; null before the first search.
     active: Option<ActiveRetrieval>,
 }
 
-/// What searches of a collection use.
+/// Index and models that searches of a collection use.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Active")]
 struct ActiveRetrieval {
     /// `lexical+semantic` or `lexical`.
     retrieval: &'static str,
-    /// Where the index is: `folder`, `memory`, or the name of the backend that keeps it.
+    /// Location of the index: `folder`, `memory`, or the name of its backend.
     index: &'static str,
-    /// Which vectors are compared: `exact` (all of them) or `graph` (those that a graph leads to).
+    /// Vectors that are compared: `exact` (all of them) or `graph` (those that a graph leads to).
     vectors: &'static str,
-    /// Which tier answers: `static` (at once, always) or `transformer` (finds more; once `sectile notebook index` completed it).
+    /// The tier that answers: `static` (always available) or `transformer` (finds more; available once `sectile notebook
+    /// index` has completed it).
     tier: &'static str,
     /// The embedding model of the tier.
     model: &'static str,
@@ -128,17 +130,17 @@ impl ActiveRetrieval {
     }
 }
 
-/// What is kept for this caller.
+/// State kept for this caller.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Session")]
 struct CallerSession {
-    /// The collection that was entered; null: the safe state, in which nothing can be read.
+    /// The active collection; null in the safe state, in which nothing can be read.
     active_collection: Option<String>,
-    /// When it began, in milliseconds since 1970; null where nothing is kept.
+    /// When the session began, in milliseconds since 1970; null if nothing is kept.
     created_at: Option<i64>,
-    /// Calls that were answered before this one.
+    /// Number of calls answered before this one.
     accesses: u64,
-    /// The last of them.
+    /// The last of these calls.
     last_access: Option<AccessRecord>,
 }
 

@@ -1,4 +1,4 @@
-//! `enter_collection`: the one act that makes notebooks readable.
+//! `enter_collection`: the one call that makes notebooks readable.
 
 use schemars::JsonSchema;
 use sectile_library::collection;
@@ -21,9 +21,9 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct EnterCollectionParams {
     /// Collection identifier from list_collections
     collection_id: String,
-    /// True: leave the active collection instead of entering one. That always works, whatever collection_id says.
+    /// If true, leave the active collection instead of entering one. This always works, whatever collection_id is.
     leave: Option<bool>,
-    /// A handle to give up; a connection that keeps its collection needs none.
+    /// A context_handle to give up; not needed if the connection keeps the collection.
     context_handle: Option<String>,
 }
 
@@ -31,17 +31,17 @@ struct EnterCollectionParams {
 struct EnteredCollection {
     /// The collection.
     collection_id: String,
-    /// Its title; empty when it was left.
+    /// Title of the collection; empty if it was left.
     title: String,
-    /// Whether it is the active one now: false when it was left.
+    /// Whether the collection is active now; false if it was left.
     context_established: bool,
-    /// What that means.
+    /// Effect on later calls.
     scope_note: &'static str,
-    /// What can be done in it.
+    /// Operations available in the collection.
     available_operations: Vec<&'static str>,
-    /// What was loaded.
+    /// Note on preloaded data.
     preload_note: &'static str,
-    /// Pass it with every later call. Null where the connection keeps the collection.
+    /// Handle to pass with every later call; null if the connection keeps the collection.
     context_handle: Option<String>,
 }
 
@@ -100,7 +100,7 @@ fn handle(
     Ok((entered, AnswerFacts::default()))
 }
 
-/// Goes back to the safe state. No storage is asked, so nothing can keep a caller from it.
+/// Returns to the safe state. No storage is involved, so this cannot fail because of one.
 fn leave(
     world: &NotebookWorld,
     params: EnterCollectionParams,
@@ -120,7 +120,7 @@ fn leave(
         context_established: false,
         scope_note: match params.context_handle.is_some() && world.contexts.are_sealed() {
             true => {
-                "Nothing is kept for the context_handle here any more. Other servers with the same secret take it until its time is over: discard it."
+                "The state of the context_handle was dropped here. Other servers with the same secret accept it until it expires: discard it."
             }
             false => {
                 "No collection is active. Nothing can be read until the next enter_collection call"

@@ -1,4 +1,4 @@
-//! `explain_provenance`: where a passage or an artifact comes from.
+//! `explain_provenance`: the origin of a passage or an artifact.
 
 use schemars::JsonSchema;
 use sectile_library::provenance::{self, Provenance};
@@ -23,7 +23,7 @@ struct ExplainProvenanceParams {
     id: String,
     /// Type of identifier
     id_type: IdType,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
@@ -37,9 +37,9 @@ enum IdType {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ProvenanceAnswer {
-    /// The id.
+    /// The requested id.
     id: String,
-    /// What it is the id of.
+    /// Type of the id.
     id_type: IdType,
     #[serde(flatten)]
     provenance: Provenance,

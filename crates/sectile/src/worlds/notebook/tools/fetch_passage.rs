@@ -11,7 +11,7 @@ use super::super::{
     source_id,
 };
 
-/// The longest passage that one answer holds, in bytes.
+/// The longest passage that one answer can hold, in bytes.
 pub(in super::super) const MOST_BYTES: usize = 1 << 20;
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
@@ -28,54 +28,54 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct FetchPassageParams {
     /// Reference identifier from semantic_search
     source_id: String,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct PassageAnswer {
-    /// The id.
+    /// The requested id.
     source_id: String,
-    /// The text.
+    /// Text of the passage.
     passage: Passage,
-    /// Where it comes from.
+    /// Origin of the passage.
     provenance: PassageProvenance,
-    /// How to check it.
+    /// Data for checking the passage.
     integrity: Integrity,
-    /// What it is.
+    /// Statement about the authority of the passage.
     disclaimer: &'static str,
 }
 
-/// The text.
+/// Text of the passage.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Passage {
     /// The passage, verbatim.
     exact_text: String,
-    /// What stands before it in the notebook, up to 500 characters unless the settings say otherwise.
+    /// Text before the passage in the notebook; up to 500 characters unless the settings say otherwise.
     context_before: String,
-    /// What stands after it.
+    /// Text after the passage, up to the same length.
     context_after: String,
 }
 
-/// Where it comes from.
+/// Origin of the passage.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Provenance")]
 struct PassageProvenance {
-    /// The notebook: its path in the collection.
+    /// Path of the notebook in the collection.
     notebook_id: String,
     /// Title of the notebook.
     notebook_title: String,
-    /// Always null: Markdown has no pages. See line.
+    /// Always null, because Markdown has no pages. See line.
     page: Option<u32>,
-    /// The moment that the passage speaks of, in milliseconds since 1970, where its headings or front matter name one.
+    /// The date that the passage is about, in milliseconds since 1970, if its headings or front matter name one.
     timestamp: Option<i64>,
-    /// How the text got here: `verbatim_file_read`.
+    /// Method by which the text was obtained: `verbatim_file_read`.
     export_method: &'static str,
     /// When the bytes were read and hashed, in milliseconds since 1970.
     last_verified: i64,
     /// Title and headings above the passage, outermost first.
     heading_path: Vec<String>,
-    /// Line of the passage in its notebook, from 1.
+    /// Line of the passage in its notebook, counted from 1.
     line: usize,
     /// Offset of its first byte in the notebook.
     first_byte: usize,
@@ -85,12 +85,12 @@ struct PassageProvenance {
     notebook_checksum: String,
 }
 
-/// How to check it.
+/// Data for checking the passage.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Integrity {
     /// SHA-256 of the passage's bytes.
     checksum: String,
-    /// Whether the bytes that were read in this call are those that the id was given for.
+    /// Whether the bytes read in this call are the ones that the id was issued for.
     verified: bool,
 }
 
@@ -125,7 +125,7 @@ impl From<Quote> for PassageAnswer {
     }
 }
 
-/// Every error is about the id that was asked for, whatever it is.
+/// Every error names the requested id, whatever its cause.
 fn handle(
     world: &NotebookWorld,
     params: FetchPassageParams,
@@ -144,7 +144,7 @@ fn fetched(
     if id.span.len() > MOST_BYTES {
         return Err(NotebookError::AmbiguousRequest {
             argument: "source_id",
-            message: "The passage is longer than one answer may be.".to_owned(),
+            message: "The passage is too long for one answer.".to_owned(),
         });
     }
     let quote = world.quote(&id, world.constraints.max_passage_context)?;

@@ -1,4 +1,4 @@
-//! `list_artifact_sets`: what was derived from the active collection.
+//! `list_artifact_sets`: the material derived from the active collection.
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, ArtifactSets};
@@ -19,9 +19,9 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListArtifactSetsParams {
-    /// From next_cursor, for what follows
+    /// The `next_cursor` of the previous page
     cursor: Option<String>,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 

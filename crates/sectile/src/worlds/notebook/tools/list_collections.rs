@@ -1,4 +1,4 @@
-//! `list_collections`: which collections there are, without their contents.
+//! `list_collections`: all collections, without their contents.
 
 use schemars::JsonSchema;
 use sectile_library::collection::{self, CollectionCard};
@@ -19,13 +19,13 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListCollectionsParams {
-    /// From metadata.next_cursor, for what follows
+    /// The `metadata.next_cursor` of the previous page
     cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct CollectionsAnswer {
-    /// The collections, by id.
+    /// The collections, sorted by id.
     collections: Vec<CollectionCard>,
     /// About the list.
     metadata: CollectionsMetadata,
@@ -35,13 +35,13 @@ struct CollectionsAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Metadata")]
 struct CollectionsMetadata {
-    /// How many there are.
+    /// Total number of collections.
     total_collections: usize,
     /// When the list was made, in milliseconds since 1970.
     data_as_of: i64,
-    /// Always null: the list is made anew for each call.
+    /// Always null, because every call reads the list again.
     next_refresh: Option<i64>,
-    /// Only where the list is cut: call again with this `cursor` for what follows.
+    /// Present only if the list is cut: pass it as `cursor` to get the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }

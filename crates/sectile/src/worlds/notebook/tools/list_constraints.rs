@@ -32,104 +32,105 @@ struct ListConstraintsParams {}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ConstraintsAnswer {
-    /// What is never done here.
+    /// Operations that are never performed.
     mutation_prohibitions: &'static [&'static str],
-    /// What the world keeps to.
+    /// Boundaries of the world.
     scope_limits: ScopeLimits,
-    /// What whoever uses an answer must do.
+    /// Requirements for anyone who uses an answer.
     citation_requirements: CitationRules,
-    /// What is refused.
+    /// Requests that are refused.
     refusal_conditions: &'static [&'static str],
-    /// What happens when a request can be read in several ways.
+    /// Handling of ambiguous requests.
     interpretation_rule: InterpretationRule,
-    /// What the world can do at all.
+    /// Capabilities of the world.
     capabilities: WorldCapabilities,
-    /// Bounds on what is handed out.
+    /// Limits on what is returned.
     limits: DisclosureLimits,
-    /// Every limit that is enforced, with those above: fixed ones, those of the storage, and those of settings by their names.
+    /// Every limit that is enforced, including those above: fixed limits, limits of the storage, and limits from settings
+    /// by their names.
     all_limits: Vec<Limit>,
-    /// How long what is kept for a caller lasts.
+    /// Rules for the state kept for a caller.
     context_rules: Vec<Cow<'static, str>>,
-    /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. As long as the
-    /// same tier answers, all else is the same, byte for byte.
+    /// Fields that may differ between two equal calls on the same library: the tool, a space, and the path in its answer.
+    /// As long as the same tier answers, everything else is the same, byte for byte.
     volatile_fields: Vec<Cow<'static, str>>,
-    /// What else may change between equal calls, and how answers say so.
+    /// Other changes between equal calls, and how answers show them.
     volatile_rules: Vec<Cow<'static, str>>,
 }
 
-/// What the world keeps to.
+/// Boundaries of the world.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ScopeLimits {
-    /// Its kind.
+    /// Type of the world.
     world_type: &'static str,
-    /// What it may decide.
+    /// Authority of the world.
     authority_level: &'static str,
-    /// Whether it reasons.
+    /// Whether the world reasons.
     reasoning: &'static str,
-    /// Whether it learns.
+    /// Whether the world learns.
     learning: &'static str,
-    /// Whether it decides.
+    /// Whether the world makes decisions.
     decisions: &'static str,
 }
 
-/// What whoever uses an answer must do.
+/// Requirements for anyone who uses an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CitationRequirements")]
 struct CitationRules {
-    /// With passages.
+    /// Requirement for passages.
     passages: &'static str,
-    /// With artifacts.
+    /// Requirement for artifacts.
     artifacts: &'static str,
-    /// With synthesis.
+    /// Requirement for synthesis.
     synthesis: &'static str,
 }
 
-/// What happens when a request can be read in several ways.
+/// Handling of ambiguous requests.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InterpretationRule {
-    /// When a request is ambiguous.
+    /// Actions if a request is ambiguous.
     when_ambiguous: &'static [&'static str],
-    /// When there is doubt.
+    /// Actions in case of doubt.
     when_in_doubt: &'static [&'static str],
 }
 
-/// What the world can do at all.
+/// Capabilities of the world.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Capabilities")]
 struct WorldCapabilities {
-    /// Reads notebooks and artifacts.
+    /// Whether it reads notebooks and artifacts.
     read: bool,
-    /// Writes them.
+    /// Whether it writes them.
     write: bool,
-    /// Changes them.
+    /// Whether it changes them.
     mutate: bool,
-    /// Runs anything.
+    /// Whether it executes anything.
     execute: bool,
-    /// Keeps anything beyond the connection.
+    /// Whether it keeps anything after the connection ends.
     persist: bool,
 }
 
-/// Bounds on what is handed out.
+/// Limits on what is returned.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Limits")]
 struct DisclosureLimits {
-    /// Most characters before and after a passage.
+    /// Maximum number of characters before and after a passage.
     max_passage_context: usize,
-    /// Most results of a search, and most references of a stream.
+    /// Maximum number of results of a search, and of references in a stream.
     max_search_results: usize,
-    /// How long a stream lasts, in seconds, from its beginning.
+    /// Lifetime of a stream from its start, in seconds.
     stream_timeout_s: u64,
-    /// Entries of one chunk of a stream.
+    /// Number of entries in one chunk of a stream.
     stream_chunk_size: usize,
-    /// Streams of one context at the same time.
+    /// Maximum number of streams in one context.
     max_streams: usize,
-    /// How long a context_handle is good after its last use, in seconds. Where replicas share a secret: how long its
-    /// streams and its count of calls are kept.
+    /// Time for which a context_handle is valid after its last use, in seconds. If replicas share a secret, the time for
+    /// which its streams and its count of calls are kept.
     context_handle_idle_s: u64,
-    /// Where replicas share a secret: how long a context_handle is good after entering, in seconds.
+    /// If replicas share a secret, the time for which a context_handle is valid after entering, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_handle_valid_s: Option<u64>,
-    /// Handles at the same time.
+    /// Maximum number of handles at the same time.
     max_context_handles: usize,
 }
 
@@ -163,7 +164,7 @@ fn listed(
     all_limits: Vec<Limit>,
     call: &CallContext,
 ) -> ConstraintsAnswer {
-    // What is about tools that are not there for the caller is left out.
+    // Rules about tools that are hidden from the caller are left out.
     let for_caller = |texts: &[&'static str]| -> Vec<Cow<'static, str>> {
         let texts = texts.iter().map(|text| call.for_caller(text));
         texts.filter(|text| !text.is_empty()).collect()
@@ -225,9 +226,9 @@ fn listed(
             "no collection is active at the start; every tool that reads notebooks or artifacts needs one",
             "enter_collection replaces the active collection and ends its streams; with leave: true it only leaves it",
             "the end of the connection ends the context; nothing of it is kept",
-            "a client without a connection passes the context_handle of enter_collection with each call",
-            "a stream lasts for its time from its beginning, however it is used; the oldest makes room for one too many",
-            "to cancel a stream: pull no more, enter or leave a collection, or close the connection",
+            "a client without a connection passes the context_handle from enter_collection with each call",
+            "a stream expires a fixed time after its start, however it is used; a stream over the limit replaces the oldest",
+            "to cancel a stream: stop pulling, enter or leave a collection, or close the connection",
         ]),
         volatile_fields: for_caller(&VOLATILE),
         volatile_rules: for_caller(&VOLATILE_RULES),

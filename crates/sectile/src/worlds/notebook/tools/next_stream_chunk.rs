@@ -29,14 +29,14 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct NextStreamChunkParams {
     /// Stream token from begin_result_stream
     stream_token: String,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
-/// Between two looks whether another call still pulls from the stream.
+/// Pause between two checks whether another call is still pulling from the stream.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The stream, once no other call pulls from it.
+/// Returns the stream, once no other call is pulling from it.
 fn pulled<'s>(
     running: &'s Mutex<Stream>,
     stop: &dyn Fn() -> bool,

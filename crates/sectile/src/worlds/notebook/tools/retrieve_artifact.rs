@@ -1,4 +1,4 @@
-//! `retrieve_artifact`: derived material, with where it comes from and what it is not.
+//! `retrieve_artifact`: derived material, with its provenance and a disclaimer.
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, Artifact};
@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct RetrieveArtifactParams {
     /// Artifact identifier from list_artifact_sets
     artifact_id: String,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 

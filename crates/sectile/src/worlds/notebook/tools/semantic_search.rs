@@ -1,4 +1,4 @@
-//! `semantic_search`: references to the passages of the active collection that fit a query.
+//! `semantic_search`: references to the passages of the active collection that match a query.
 
 use std::{borrow::Cow, time::Instant};
 
@@ -16,10 +16,10 @@ use super::super::{
     search_query,
 };
 
-/// Most characters of a preview.
+/// Maximum number of characters in a preview.
 pub(in super::super) const PREVIEW: usize = 100;
 
-/// Results when the call does not say how many.
+/// Number of results if the call does not say how many.
 const DEFAULT_K: usize = 10;
 
 pub(super) fn tool(max_search_results: usize) -> Tool<NotebookWorld> {
@@ -40,11 +40,11 @@ struct SemanticSearchParams {
     query: String,
     /// Maximum results
     k: Option<usize>,
-    /// Handle from enter_collection, where it gave one.
+    /// The context_handle that enter_collection returned, if it returned one.
     context_handle: Option<String>,
 }
 
-/// The schema of the arguments, with the most results that the settings allow.
+/// Returns the schema of the arguments, with the maximum number of results from the settings.
 fn input(most: usize) -> JsonObject {
     let mut schema = input_schema::<SemanticSearchParams>();
     let property = schema
@@ -69,37 +69,38 @@ struct SemanticSearchAnswer {
     collection_id: String,
     /// The query.
     query: String,
-    /// The passages that fit best, best first.
+    /// The passages that match best, best first.
     results: Vec<PassageReference>,
     /// About the search.
     metadata: SearchMetadata,
-    /// What is not here.
+    /// Note on what the answer leaves out.
     note: Cow<'static, str>,
 }
 
-/// A passage that was found.
+/// A passage that matches the query.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Reference")]
 struct PassageReference {
-    /// The id, for fetch_passage.
+    /// Id of the passage, for fetch_passage.
     reference_id: String,
-    /// How well it fits, from 0 to 1.
+    /// Relevance of the passage, from 0 to 1.
     relevance_score: f64,
-    /// Where it comes from.
+    /// Source of the passage.
     source_pointer: SourcePointer,
-    /// The beginning of the passage, at most 100 characters, white space collapsed; for reference only, not to quote.
+    /// Start of the passage, at most 100 characters, with white space collapsed; for orientation only, not for quoting.
     preview_snippet: String,
-    /// What the score is made of.
+    /// Parts of the score.
     scores: ScoreParts,
-    /// Words of the query that the passage has.
+    /// Words of the query that the passage contains.
     matched_terms: Vec<String>,
     /// Title and headings above the passage, outermost first.
     heading_path: Vec<String>,
-    /// Line of the passage in its notebook, from 1.
+    /// Line of the passage in its notebook, counted from 1.
     line: usize,
-    /// Whether the passage was read and hashed in this call: always, for one that is not what was indexed is left out.
+    /// Whether the passage was read and hashed in this call. Always true: a passage that differs from the index is left
+    /// out.
     verified: bool,
-    /// When that was, in milliseconds since 1970.
+    /// When it was read and hashed, in milliseconds since 1970.
     last_verified: i64,
 }
 
@@ -107,27 +108,27 @@ struct PassageReference {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Metadata")]
 struct SearchMetadata {
-    /// Passages that fit at all.
+    /// Number of passages that match.
     total_matches: usize,
-    /// Passages in this answer.
+    /// Number of passages in this answer.
     returned: usize,
-    /// How long it took, in milliseconds.
+    /// Duration of the search, in milliseconds.
     search_time_ms: u64,
     #[serde(flatten)]
     searched: SearchScope,
-    /// Words of the query that no searched notebook has.
+    /// Words of the query that no searched notebook contains.
     unknown_words: Vec<String>,
-    /// Words that were searched for in place of others that no searched notebook has.
+    /// Words of the query that no searched notebook contains, and the words that were searched for instead.
     corrected_words: Vec<CorrectedWord>,
 }
 
-/// A word that was replaced.
+/// A word of the query that was replaced.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Corrected")]
 struct CorrectedWord {
-    /// The word of the query.
+    /// The word in the query.
     asked: String,
-    /// Words that are spelt almost the same.
+    /// The words with almost the same spelling that were searched for.
     used: Vec<String>,
 }
 
