@@ -467,7 +467,7 @@ fn settings_that_cannot_be_are_refused_without_being_shown() {
     };
     let shown = format!("{:?} {:?}", fine(), fine().credentials);
     assert!(!shown.contains("TELLTALE") && !shown.contains("storage.example"));
-    assert_eq!(format!("{:?}", open(&fine())), "Objects");
+    assert_eq!(format!("{:?}", open(&fine())), "ObjectStorage");
     type Change = fn(&mut S3Settings);
     let wrong: [(Change, &str); 17] = [
         (|s| s.bucket.clear(), "bucket"),

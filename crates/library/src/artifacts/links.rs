@@ -20,7 +20,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactLink {
-    /// Id of the artifact, for `retrieve_artifact`.
+    /// Id, for `retrieve_artifact`.
     pub artifact_id: String,
     /// Its set.
     pub artifact_set_id: String,
@@ -30,7 +30,7 @@ pub struct ArtifactLink {
     pub status: Status,
     /// Whether its sources changed.
     pub staleness_indicator: Staleness,
-    /// Its sources among the notebooks of the results.
+    /// Its sources among these notebooks.
     pub matching_sources: Vec<String>,
 }
 

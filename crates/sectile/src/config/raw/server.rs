@@ -48,7 +48,7 @@ pub(crate) struct RawHttp {
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) max_connections: usize,
     /// Maximum number of open connections from one address; 0 means a quarter of `max_connections`, but at least 16. An
-    /// IPv6 /64 network counts as one address. Addresses in `trusted_proxies` are exempt.
+    /// IPv6 network with a 64-bit prefix counts as one address. Addresses in `trusted_proxies` are exempt.
     #[schemars(range(min = 0, max = 1_048_576))]
     pub(crate) max_connections_per_address: usize,
     /// Maximum size of a request head, in bytes.

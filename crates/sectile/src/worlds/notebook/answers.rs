@@ -22,9 +22,9 @@ pub(super) struct SearchScope {
     index_as_of: i64,
     /// Location of the index: `disk`, `memory` if there was none on disk, or the name of its backend.
     index_location: &'static str,
-    /// Number of notebooks that changed since and are not indexed yet; null until that is known.
+    /// Number of notebooks that changed since; null until known.
     changed_not_indexed: Option<usize>,
-    /// Number of notebooks that were not searched because they are too large or cannot be read; null until that is known.
+    /// Number of notebooks that are too large or unreadable, so not searched; null until known.
     notebooks_not_searched: Option<usize>,
     /// The first 10 of them.
     not_searched: Vec<NotSearched>,
@@ -108,7 +108,7 @@ pub(super) struct SourcePointer {
     notebook_id: String,
     /// Always null, because Markdown has no pages. See line.
     page: Option<u32>,
-    /// The date that the passage is about, in milliseconds since 1970, if its headings or front matter name one.
+    /// Date in its headings or front matter, if any, in milliseconds since 1970.
     timestamp: Option<i64>,
 }
 

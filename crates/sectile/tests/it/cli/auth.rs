@@ -122,7 +122,7 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
         (
             &["add-key", "--user", "a b", "--file", "keys.toml"],
             1,
-            "a user is",
+            "a user must be",
         ),
         (
             &[

@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(
         "apply_edits",
         "Apply edits",
-        "Make several edits in one or more documents, all or nothing, as one history entry. Later edits see the result of earlier ones; a section inserted with label \"x\" is section_id \"@x\" for later ones.",
+        "Make several edits in one or more documents, all or nothing, as one entry of the history. Later edits see the result of earlier ones; a section inserted with label \"x\" is section_id \"@x\" for later ones.",
     )
     .input(closed_schema::<ApplyEditsParams>);
     write_tool(tool, planned)

@@ -16,7 +16,7 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(
         "get_revision",
         "Get revision",
-        "Read a document as it was after a history entry; entry 0 is before the first. Long text comes in pages with partial: true.",
+        "Read a document as it was after an entry of its history; entry 0 is before the first. Long text comes in pages with partial: true.",
     )
     .call(handle)
 }

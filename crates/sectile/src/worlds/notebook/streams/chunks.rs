@@ -41,21 +41,21 @@ type LinkFn<'a> = dyn Fn(&[NotePath], &[String]) -> Result<Vec<ArtifactLink>, No
 pub(crate) struct StreamChunk {
     /// Token of the stream.
     stream_token: String,
-    /// Number of the chunk, from 0.
+    /// Its number, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_index: Option<usize>,
     /// The step; `stream_complete` at the end.
     chunk_type: &'static str,
-    /// Content of the chunk.
+    /// Its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<ChunkPayload>,
-    /// Explanation of the chunk.
+    /// About the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_metadata: Option<StreamMetadata>,
-    /// Summary of the whole stream.
+    /// About the whole stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
-    /// Continuation of the stream.
+    /// How the stream goes on.
     continuation: Continuation,
     /// The references in this answer, for the access log.
     #[serde(skip)]
@@ -67,13 +67,13 @@ pub(crate) struct StreamChunk {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Payload")]
 struct ChunkPayload {
-    /// References, passages or sections, depending on `chunk_type`.
+    /// References, passages or sections, by `chunk_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<StreamItem>>,
     /// Artifacts made from these notebooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<ArtifactLink>>,
-    /// Total number of links; the first 50 are listed.
+    /// Number of links; the first 50 are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_links: Option<usize>,
 }
@@ -87,22 +87,22 @@ struct StreamItem {
     notebook_id: String,
     /// Title and headings above it, outermost first.
     heading_path: Vec<String>,
-    /// Line in the notebook, counted from 1; null if the passage is gone.
+    /// Line in the notebook, from 1; null if gone.
     line: Option<usize>,
-    /// Whether it was read in this call and matches its id.
+    /// It was read in this call and matches its id.
     verified: bool,
-    /// The reason why it does not match.
+    /// Why it does not match.
     gone: Option<GoneNote>,
-    /// For a reference: its relevance, from 0 to 1.
+    /// Relevance of a reference, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_score: Option<f64>,
     /// Parts of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<ScoreParts>,
-    /// Words of the query that it contains.
+    /// Query words in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     matched_terms: Option<Vec<String>>,
-    /// For a passage or section: its text, verbatim.
+    /// Text of a passage or section, verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_text: Option<String>,
     /// SHA-256 of its bytes.
@@ -111,7 +111,7 @@ struct StreamItem {
     /// When it was read, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_verified: Option<i64>,
-    /// For a section: whether it was cut at 8,000 characters.
+    /// A section was cut at 8,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
     /// Number of references in it.
@@ -128,7 +128,7 @@ struct StreamItem {
 /// Explanation of a chunk.
 #[derive(Debug, Serialize, JsonSchema)]
 struct StreamMetadata {
-    /// Description of what this chunk adds.
+    /// What this chunk adds.
     what_changed: String,
     /// The measured fact behind it.
     why: String,
@@ -148,10 +148,10 @@ struct StreamProgress {
     remaining_steps: Vec<&'static str>,
 }
 
-/// Summary of the whole stream.
+/// About the whole stream.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Summary {
-    /// Number of chunks with content.
+    /// Chunks with content.
     total_chunks: usize,
     /// Number of references.
     total_references: usize,
@@ -159,15 +159,15 @@ struct Summary {
     query: String,
 }
 
-/// Continuation of the stream.
+/// How the stream goes on.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Continuation {
-    /// Whether there is another answer: a chunk, or `stream_complete`.
+    /// Another answer follows: a chunk, or `stream_complete`.
     has_more: bool,
-    /// Whether the next answer is a chunk.
+    /// The next answer is a chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_chunk_available: Option<bool>,
-    /// Exact number of chunks that are left.
+    /// Number of chunks left.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimated_remaining: Option<usize>,
     /// True at the end.

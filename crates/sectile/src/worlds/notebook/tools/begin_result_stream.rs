@@ -30,7 +30,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct BeginResultStreamParams {
     /// Search query for streaming results; up to 2,048 bytes and 32 words.
     query: String,
-    /// The context_handle that enter_collection returned, if it returned one.
+    /// Handle from enter_collection, if it returned one.
     context_handle: Option<String>,
 }
 

@@ -23,7 +23,7 @@ struct ExplainProvenanceParams {
     id: String,
     /// Type of identifier
     id_type: IdType,
-    /// The context_handle that enter_collection returned, if it returned one.
+    /// Handle from enter_collection, if it returned one.
     context_handle: Option<String>,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct FetchPassageParams {
     /// Reference identifier from semantic_search
     source_id: String,
-    /// The context_handle that enter_collection returned, if it returned one.
+    /// Handle from enter_collection, if it returned one.
     context_handle: Option<String>,
 }
 
@@ -67,7 +67,7 @@ struct PassageProvenance {
     notebook_title: String,
     /// Always null, because Markdown has no pages. See line.
     page: Option<u32>,
-    /// The date that the passage is about, in milliseconds since 1970, if its headings or front matter name one.
+    /// Date in its headings or front matter, if any, in milliseconds since 1970.
     timestamp: Option<i64>,
     /// Method by which the text was obtained: `verbatim_file_read`.
     export_method: &'static str,

@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct NextStreamChunkParams {
     /// Stream token from begin_result_stream
     stream_token: String,
-    /// The context_handle that enter_collection returned, if it returned one.
+    /// Handle from enter_collection, if it returned one.
     context_handle: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool<NotebookWorld> {
 struct RetrieveArtifactParams {
     /// Artifact identifier from list_artifact_sets
     artifact_id: String,
-    /// The context_handle that enter_collection returned, if it returned one.
+    /// Handle from enter_collection, if it returned one.
     context_handle: Option<String>,
 }
 

@@ -40,7 +40,7 @@ struct SemanticSearchParams {
     query: String,
     /// Maximum results
     k: Option<usize>,
-    /// The context_handle that enter_collection returned, if it returned one.
+    /// Handle from enter_collection, if it returned one.
     context_handle: Option<String>,
 }
 
@@ -87,7 +87,7 @@ struct PassageReference {
     relevance_score: f64,
     /// Source of the passage.
     source_pointer: SourcePointer,
-    /// Start of the passage, at most 100 characters, with white space collapsed; for orientation only, not for quoting.
+    /// Start of the passage, at most 100 characters, white space collapsed; not for quoting.
     preview_snippet: String,
     /// Parts of the score.
     scores: ScoreParts,
@@ -97,10 +97,9 @@ struct PassageReference {
     heading_path: Vec<String>,
     /// Line of the passage in its notebook, counted from 1.
     line: usize,
-    /// Whether the passage was read and hashed in this call. Always true: a passage that differs from the index is left
-    /// out.
+    /// Always true: read and hashed in this call. A passage that differs from the index is left out.
     verified: bool,
-    /// When it was read and hashed, in milliseconds since 1970.
+    /// When, in milliseconds since 1970.
     last_verified: i64,
 }
 
