@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use sectile_markdown::{
     Source, Span,
-    edit::{Edit, EditableDocument, PayloadHeadings, SectionPlacement, EditScope, content_span},
+    edit::{Edit, EditScope, EditableDocument, PayloadHeadings, SectionPlacement, content_span},
 };
 
 fuzz_target!(|input: (&str, u8, u8, u8, u8, &str, &str)| {

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf, sync::OnceLock};
 
 use libfuzzer_sys::fuzz_target;
 use sectile_markdown::Digest;
-use sectile_retrieval::{ManifestEntry, Manifest, Place, Store};
+use sectile_retrieval::{DocumentLocation, Manifest, ManifestEntry, Store};
 
 /// Returns the folder for the whole run.
 fn folder() -> &'static PathBuf {
@@ -35,7 +35,7 @@ fuzz_target!(
                     name: name.to_owned(),
                     stamp,
                     digest: Digest::of(name.as_bytes()),
-                    place: Place {
+                    place: DocumentLocation {
                         segment: 0,
                         document: document as usize,
                     },

@@ -5,14 +5,16 @@
 
 use libfuzzer_sys::fuzz_target;
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{Bytes, Chunk, Corpus, Passage, Place, Query, Segment, SegmentBuilder};
+use sectile_retrieval::{
+    Bytes, Chunk, Corpus, DocumentLocation, Passage, Query, Segment, SegmentBuilder,
+};
 
 /// Opens a file and makes every possible query to it.
 fn use_up(file: Vec<u8>, question: &str) -> Option<Segment> {
     let segment = Segment::open(&Bytes::new(file), None).ok()?;
     let documents = segment.documents().min(64);
-    let places: Vec<Place> = (0..documents + 1)
-        .map(|document| Place {
+    let places: Vec<DocumentLocation> = (0..documents + 1)
+        .map(|document| DocumentLocation {
             segment: document / 60,
             document,
         })

@@ -10,8 +10,8 @@ use std::{
 use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
-    Chunk, Embedder, EmbeddingReader, Manifest, ManifestEntry, OpenIndex, Passage, Place,
-    SegmentBuilder, Store, StoreError,
+    Chunk, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry, OpenIndex,
+    Passage, SegmentBuilder, Store, StoreError,
 };
 use serde::Serialize;
 
@@ -30,12 +30,12 @@ pub const LONGEST_CHUNK: usize = 2_000;
 const BYTES_AT_A_TIME: u64 = 12 << 20;
 const MOST_THREADS: usize = 8;
 /// The place of a notebook that could not be read.
-const NOWHERE: Place = Place {
+const NOWHERE: DocumentLocation = DocumentLocation {
     segment: u32::MAX as usize,
     document: 0,
 };
 /// The place of a notebook that was too large to be read.
-const NOWHERE_FOR_SIZE: Place = Place {
+const NOWHERE_FOR_SIZE: DocumentLocation = DocumentLocation {
     document: 1,
     ..NOWHERE
 };
@@ -85,7 +85,7 @@ pub(crate) enum NotebookOutcome {
         /// The digest of its bytes.
         digest: Digest,
         /// The segment, and the document in it.
-        place: Place,
+        place: DocumentLocation,
         /// Number of its chunks.
         chunks: usize,
     },
@@ -94,7 +94,7 @@ pub(crate) enum NotebookOutcome {
 }
 
 /// Returns the place that marks a notebook as not indexed.
-pub(crate) fn nowhere(why: WhyLeftOut) -> Place {
+pub(crate) fn nowhere(why: WhyLeftOut) -> DocumentLocation {
     match why {
         WhyLeftOut::TooLarge => NOWHERE_FOR_SIZE,
         WhyLeftOut::Unreadable => NOWHERE,
@@ -102,7 +102,7 @@ pub(crate) fn nowhere(why: WhyLeftOut) -> Place {
 }
 
 /// Returns the reason why the notebook at this place is not indexed, if it is not.
-pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
+pub(crate) fn why_nowhere(place: DocumentLocation) -> Option<WhyLeftOut> {
     let is_for_size = place == NOWHERE_FOR_SIZE;
     (place.segment == NOWHERE.segment).then_some(match is_for_size {
         true => WhyLeftOut::TooLarge,
@@ -112,7 +112,7 @@ pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
 
 /// Returns whether a notebook that is not indexed is small enough to be tried again: it may have become readable.
 pub(crate) fn may_be_readable_now(
-    place: Place,
+    place: DocumentLocation,
     listed: &NotebookFile,
     max_notebook_bytes: u64,
 ) -> bool {
@@ -166,7 +166,7 @@ pub(crate) fn build<T: Send>(
                 chunks,
             } => NotebookOutcome::Indexed {
                 digest,
-                place: Place { segment, ..place },
+                place: DocumentLocation { segment, ..place },
                 chunks,
             },
             outcome => outcome,
@@ -232,7 +232,7 @@ fn build_one<T>(
         }
         builder.document();
         let chunks = add(&mut builder, &bytes, notebook);
-        let place = Place {
+        let place = DocumentLocation {
             segment: 0,
             document: documents,
         };
@@ -548,7 +548,7 @@ impl<'l> IndexPlan<'l> {
                 (NotebookOutcome::Same, Some(entry)) => (entry.digest, entry.place),
                 (NotebookOutcome::Indexed { digest, place, .. }, _) => {
                     let segment = self.segments.len() + place.segment;
-                    (digest, Place { segment, ..place })
+                    (digest, DocumentLocation { segment, ..place })
                 }
                 (NotebookOutcome::LeftOut(why), _) => (Digest::of(b""), nowhere(why)),
                 (NotebookOutcome::Same, None) => (Digest::of(b""), NOWHERE),

@@ -37,7 +37,7 @@ struct CorpusSegment {
 
 /// The location of a live document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DocumentLocation {
     /// Number of the segment.
     pub segment: usize,
     /// Number of the document in the segment.
@@ -46,9 +46,9 @@ pub struct Place {
 
 impl Corpus {
     /// Creates a corpus of the given live documents; their order breaks ties between hits. Documents of one segment
-    /// must be in the order that they have there. Places that do not exist are skipped, and so are duplicates.
+    /// must be in the order that they have there. Locations that do not exist are skipped, and so are duplicates.
     #[must_use]
-    pub fn new(segments: Vec<Segment>, documents: &[Place]) -> Self {
+    pub fn new(segments: Vec<Segment>, documents: &[DocumentLocation]) -> Self {
         let mut files: Vec<CorpusSegment> = segments
             .into_iter()
             .map(|segment| CorpusSegment {

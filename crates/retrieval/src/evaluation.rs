@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use sectile_markdown::{Digest, Span};
 
 use crate::{
-    Bytes, Chunk, Corpus, Embedder, EmbeddingReader, FormatError, Passage, Place, Query, Segment,
-    SegmentBuilder,
+    Bytes, Chunk, Corpus, DocumentLocation, Embedder, EmbeddingReader, FormatError, Passage, Query,
+    Segment, SegmentBuilder,
 };
 
 /// The number of results considered per query.
@@ -147,8 +147,8 @@ impl TestSet {
     /// [`FormatError`] when it is a different file.
     pub fn corpus(&self, file: &Bytes, embedder: &dyn Embedder) -> Result<Corpus, FormatError> {
         let segment = Segment::open(file, Some(embedder))?;
-        let places: Vec<Place> = (0..self.documents.len())
-            .map(|document| Place {
+        let places: Vec<DocumentLocation> = (0..self.documents.len())
+            .map(|document| DocumentLocation {
                 segment: 0,
                 document,
             })

@@ -22,8 +22,8 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkHit, Corpus, FUSION, Place, Record, RecordBuilder, SearchResults,
-    Segment, SegmentBuilder, record_rules, search_candidates,
+    Candidate, Chunk, ChunkHit, Corpus, DocumentLocation, FUSION, Record, RecordBuilder,
+    SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,

@@ -22,7 +22,7 @@ pub use self::{
     manifest::{Manifest, ManifestEntry},
     meaning::{SecondTierWriter, VectorCache, VectorKey},
 };
-use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment};
+use crate::{Bytes, Corpus, DocumentLocation, Embedder, FormatError, Segment};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
@@ -244,27 +244,27 @@ impl OpenIndex {
     #[must_use]
     pub fn living(&self) -> Vec<Vec<usize>> {
         let entries = self.manifest.entries.iter();
-        let places: Vec<Place> = entries.map(|entry| entry.place).collect();
+        let places: Vec<DocumentLocation> = entries.map(|entry| entry.place).collect();
         meaning::living(&self.segments, &places)
     }
 
     /// Returns the numbers of a document's chunks in its segment; empty if there is no such document.
     #[must_use]
-    pub fn numbers_at(&self, place: Place) -> std::ops::Range<usize> {
+    pub fn numbers_at(&self, place: DocumentLocation) -> std::ops::Range<usize> {
         let segment = self.segments.get(place.segment);
         segment.map_or(0..0, |segment| segment.chunks_of(place.document))
     }
 
     /// Returns the number of chunks of a document; 0 if there is no such document.
     #[must_use]
-    pub fn chunks_at(&self, place: Place) -> usize {
+    pub fn chunks_at(&self, place: DocumentLocation) -> usize {
         self.numbers_at(place).len()
     }
 
     /// Returns the live documents, ready to be searched.
     #[must_use]
     pub fn corpus(&self) -> Corpus {
-        let places: Vec<Place> = self
+        let places: Vec<DocumentLocation> = self
             .manifest
             .entries
             .iter()

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use sectile_retrieval::{Embedder, Place, Segment, Store, VectorCache};
+use sectile_retrieval::{DocumentLocation, Embedder, Segment, Store, VectorCache};
 
 use crate::{
     error::LibraryError,
@@ -32,7 +32,7 @@ impl Snapshot {
     /// Returns the segments on disk with the vectors of the second tier, if all segments have them.
     pub(super) fn on_second_tier(&self, store: &Store) -> Option<Vec<Segment>> {
         let places = self.notebooks.iter().map(|known| known.place);
-        let places: Vec<Place> = places
+        let places: Vec<DocumentLocation> = places
             .filter(|place| place.segment < self.disk_segments)
             .collect();
         let on_disk = self.segments.get(..self.disk_segments)?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Bytes, Corpus, OpenIndex, Place, Segment, Store};
+use sectile_retrieval::{Bytes, Corpus, DocumentLocation, OpenIndex, Segment, Store};
 
 use crate::{
     clock::Clock,
@@ -57,7 +57,7 @@ pub(super) struct SnapshotNotebook {
     pub(super) notebook: NotePath,
     pub(super) digest: Digest,
     stamp: [u64; 4],
-    pub(super) place: Place,
+    pub(super) place: DocumentLocation,
 }
 
 impl Snapshot {
@@ -311,7 +311,7 @@ impl Snapshot {
                     (Some(NotebookOutcome::Same), Some(known)) => Some((known.digest, known.place)),
                     (Some(NotebookOutcome::Indexed { digest, place, .. }), _) => {
                         let segment = self.segments.len() + place.segment;
-                        Some((digest, Place { segment, ..place }))
+                        Some((digest, DocumentLocation { segment, ..place }))
                     }
                     (Some(NotebookOutcome::LeftOut(why)), _) => {
                         Some((Digest::of(b""), nowhere(why)))
@@ -383,7 +383,7 @@ pub(super) fn corpus(
     second_tier: Option<&[Segment]>,
     notebooks: &[SnapshotNotebook],
 ) -> Arc<Corpus> {
-    let places: Vec<Place> = notebooks.iter().map(|known| known.place).collect();
+    let places: Vec<DocumentLocation> = notebooks.iter().map(|known| known.place).collect();
     let second_tier = second_tier.filter(|second_tier| second_tier.len() == segments.len());
     Arc::new(Corpus::new(
         second_tier.unwrap_or(segments).to_vec(),

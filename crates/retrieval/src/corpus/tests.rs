@@ -44,8 +44,8 @@ fn documents() -> impl Strategy<Value = Vec<Vec<String>>> {
     proptest::collection::vec(proptest::collection::vec(body, 1..4), 1..7)
 }
 
-fn place(segment: usize, document: usize) -> Place {
-    Place { segment, document }
+fn place(segment: usize, document: usize) -> DocumentLocation {
+    DocumentLocation { segment, document }
 }
 
 proptest! {
@@ -70,7 +70,7 @@ proptest! {
             }
         }
         let grown = Corpus::new(vec![segment(&all), segment(&other)], &places);
-        let fresh_places: Vec<Place> = (0..now.len()).map(|at| place(0, at)).collect();
+        let fresh_places: Vec<DocumentLocation> = (0..now.len()).map(|at| place(0, at)).collect();
         let fresh = Corpus::new(vec![segment(&now)], &fresh_places);
         prop_assert_eq!(answers(&grown, &query), answers(&fresh, &query));
         for number in 0..fresh.len() {
@@ -86,7 +86,7 @@ proptest! {
         query in "([a-c]{1,3}(ing)? |maxa |\"[ab] [ab]\" |漢 |max_a ){1,4}",
     ) {
         let all: Vec<&Vec<String>> = documents.iter().collect();
-        let places: Vec<Place> = (0..all.len()).map(|at| place(0, at)).collect();
+        let places: Vec<DocumentLocation> = (0..all.len()).map(|at| place(0, at)).collect();
         let corpus = Corpus::new(vec![segment(&all)], &places);
         let index = Index::new(documents.iter().flatten().map(|body| passage(body))).unwrap();
         let query = Query::parse(&query).unwrap();
@@ -137,7 +137,7 @@ proptest! {
         container::seal(&mut bytes);
         if let Ok(segment) = Segment::open(&Bytes::new(bytes), None) {
             let documents = (0..segment.documents() + 2).chain(0..segment.documents());
-            let places: Vec<Place> = documents.map(|at| place(0, at)).collect();
+            let places: Vec<DocumentLocation> = documents.map(|at| place(0, at)).collect();
             let chunks = segment.chunks();
             let corpus = Corpus::new(vec![segment], &places);
             prop_assert!(corpus.len() <= chunks);
@@ -210,7 +210,7 @@ proptest! {
             }
         }
         let segment = Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap();
-        let places: Vec<Place> = (0..documents.len()).map(|document| place(0, document)).collect();
+        let places: Vec<DocumentLocation> = (0..documents.len()).map(|document| place(0, document)).collect();
         let corpus = Corpus::new(vec![segment], &places);
         let parsed = Query::parse(&query).unwrap();
         let vector = of_query.embed(&[&query]);

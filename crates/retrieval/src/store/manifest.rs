@@ -4,7 +4,7 @@ use sectile_markdown::Digest;
 
 use super::SEGMENT;
 use crate::{
-    Bytes, FormatError, Place,
+    Bytes, DocumentLocation, FormatError,
     bytes::Origin,
     container::{self, Container, Name},
 };
@@ -40,7 +40,7 @@ pub struct ManifestEntry {
     /// The digest of its bytes.
     pub digest: Digest,
     /// Its location in the index.
-    pub place: Place,
+    pub place: DocumentLocation,
 }
 
 impl Manifest {
@@ -138,7 +138,7 @@ fn entry(bytes: &[u8]) -> Option<(ManifestEntry, &[u8])> {
         name: std::str::from_utf8(name).ok()?.to_owned(),
         stamp,
         digest: Digest::from_bytes(*digest),
-        place: Place {
+        place: DocumentLocation {
             segment: usize::try_from(u32::from_le_bytes(*segment)).ok()?,
             document: usize::try_from(u32::from_le_bytes(*document)).ok()?,
         },

@@ -13,7 +13,7 @@ use super::{
     folder::{Folder, Lock},
 };
 use crate::{
-    Bytes, Embedder, FormatError, Place, Segment,
+    Bytes, DocumentLocation, Embedder, FormatError, Segment,
     bytes::{LazyBytes, Origin},
     container::{self, Container, Name},
     embedding::vectors::{inverse_length, kept, kept_bytes},
@@ -330,7 +330,7 @@ impl Store {
         &self,
         names: &[String],
         segments: &[Segment],
-        places: &[Place],
+        places: &[DocumentLocation],
         model: &dyn Embedder,
     ) -> Option<Vec<Segment>> {
         let model = Model::of(model);
@@ -384,7 +384,7 @@ fn had(rows: Option<VectorRows>) -> io::Result<VectorRows> {
 }
 
 /// Returns the chunks of the documents at these places, for each segment, in no particular order.
-pub(super) fn living(segments: &[Segment], places: &[Place]) -> Vec<Vec<usize>> {
+pub(super) fn living(segments: &[Segment], places: &[DocumentLocation]) -> Vec<Vec<usize>> {
     let mut living = vec![Vec::new(); segments.len()];
     for place in places {
         if let Some((living, segment)) = living

@@ -35,7 +35,7 @@ fn entry(name: &str, segment: usize, document: usize) -> ManifestEntry {
         name: name.to_owned(),
         stamp: [1, 2, 3, u64::MAX],
         digest: Digest::of(name.as_bytes()),
-        place: Place { segment, document },
+        place: DocumentLocation { segment, document },
     }
 }
 
@@ -161,7 +161,7 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
     };
     writer.commit(&manifest).unwrap();
     let stored = store.read(Some(first)).unwrap().unwrap();
-    let places: Vec<Place> = manifest.entries.iter().map(|entry| entry.place).collect();
+    let places: Vec<DocumentLocation> = manifest.entries.iter().map(|entry| entry.place).collect();
     let meant = || store.meaning(&names, &stored.segments, &places, model);
     assert!(meant().is_none());
     assert_eq!(stored.living(), [vec![0, 1], vec![0]]);

@@ -8,7 +8,7 @@ use sectile_library::{
     indexing::folder_of as folder_of_index,
     tiers::{Models, Tier},
 };
-use sectile_retrieval::{Embedder, Place, Store, StoreError};
+use sectile_retrieval::{DocumentLocation, Embedder, Store, StoreError};
 use sectile_vault::{Checkup, JournalKey, PathTarget as VaultPlace, Root, Walk};
 
 use super::{
@@ -324,7 +324,7 @@ fn index_state(folder: &Path) -> Result<Option<Tier>, String> {
     let names = &stored.manifest.segments;
     let is_complete = |second: &&'static dyn Embedder| {
         let entries = stored.manifest.entries.iter();
-        let places: Vec<Place> = entries.map(|entry| entry.place).collect();
+        let places: Vec<DocumentLocation> = entries.map(|entry| entry.place).collect();
         let meant = store.meaning(names, &stored.segments, &places, *second);
         meant.is_some()
     };

@@ -9,7 +9,7 @@ use sectile_library::{
 };
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
-    Bytes, Chunk, Corpus, Embedder as _, Passage, Place, Query, RecordBuilder, Segment,
+    Bytes, Chunk, Corpus, DocumentLocation, Embedder as _, Passage, Query, RecordBuilder, Segment,
     SegmentBuilder, StaticModel,
 };
 use sectile_test_corpus::{Passage as Prose, Queries, passages};
@@ -218,11 +218,11 @@ impl Embedded {
             }
         }
         let segment = Segment::open(&Bytes::new(builder.finish()), Some(model())).unwrap();
-        let place = |document| Place {
+        let place = |document| DocumentLocation {
             segment: 0,
             document,
         };
-        let places: Vec<Place> = (0..notebooks.len()).map(place).collect();
+        let places: Vec<DocumentLocation> = (0..notebooks.len()).map(place).collect();
         let corpus = Corpus::new(vec![segment], &places);
         Self { corpus, chunks }
     }
