@@ -63,7 +63,7 @@ pub struct Lineage {
 /// A notebook that something comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[schemars(rename = "Origin")]
+#[cfg_attr(feature = "schema", schemars(rename = "Origin"))]
 pub struct OriginNotebook {
     /// Path of the notebook in its collection.
     pub notebook_id: String,
