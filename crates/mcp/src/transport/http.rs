@@ -104,7 +104,7 @@ fn is_single<'a>(surface: &Surface, all: impl ExactSizeIterator<Item = &'a Surfa
     !surface.is_beside_others && all.filter(|one| !one.is_beside_others).count() == 1
 }
 
-/// Serves every surface at its [`endpoint`], and a single one also at `/mcp`, until `shutdown` fires and the stop
+/// Serves every surface at its [`endpoint()`], and a single one also at `/mcp`, until `shutdown` fires and the stop
 /// notice of the settings is over.
 ///
 /// # Errors
