@@ -20,7 +20,7 @@ use super::{
     ui::CliError,
 };
 use crate::{
-    config::{self, ConfigErrors, Flag, FrontSettings, LoadedConfig, Settings},
+    config::{ConfigErrors, Flag, FrontSettings, LoadedConfig, Settings},
     telemetry,
     worlds::{OpenError, PathArgument, ServeContext, WORLDS, how_to_give_a_folder},
 };
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     let on_stdio = is_on_stdio(args);
     settings.limits.inline_when_alone = on_stdio;
     #[cfg(debug_assertions)]
-    if let Some(fault) = config::fault() {
+    if let Some(fault) = crate::config::fault() {
         sectile_mcp::fault::arm(&fault);
         sectile_vault::fault::arm(&fault);
         // An injected fault may hang, which no quick tool does.
