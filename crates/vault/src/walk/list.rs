@@ -71,6 +71,13 @@ impl Root {
         list_below(&root, &top(), walk, stop, ListingScope::Documents)
     }
 
+    /// Returns the stamp of the file at `note`, if there is a file. Links are not followed.
+    #[must_use]
+    pub fn stamp(&self, note: &NotePath) -> Option<FileStamp> {
+        let metadata = self.dir().ok()?.symlink_metadata(note.as_str()).ok()?;
+        metadata.is_file().then(|| stamp(&metadata))
+    }
+
     /// Lists the Markdown documents directly in the root, with stamps, sorted. Folders are not read.
     ///
     /// # Errors
