@@ -18,7 +18,12 @@ use ignore::{
 };
 
 use self::list::Listing;
-pub use self::{checkup::Checkup, inventory::Inventory, list::FileStamp};
+pub(crate) use self::list::stamp;
+pub use self::{
+    checkup::Checkup,
+    inventory::{Inventory, InventoryItem},
+    list::FileStamp,
+};
 use crate::{
     NotePath, Root,
     editor::is_markdown,
