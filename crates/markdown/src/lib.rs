@@ -24,6 +24,7 @@ mod options;
 mod paragraph;
 mod path;
 mod plain;
+mod properties;
 mod slug;
 mod source;
 mod span;
@@ -50,6 +51,10 @@ pub use naming::{LetterCase, sections_named};
 pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
 pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
+pub use properties::{
+    Field, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS, MAX_VALUE_CHARS,
+    Properties, Task, properties,
+};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;

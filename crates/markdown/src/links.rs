@@ -20,8 +20,10 @@ mod repair;
 mod wiki;
 
 pub use aliases::aliases;
+pub(crate) use aliases::aliases_of;
 pub(crate) use anchors::AnchorReader;
 pub use anchors::{Anchors, FragmentResolution, MovedAnchor, block_key, moved_anchors};
+pub(crate) use find::marks;
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub use heading_names::github_anchor;

@@ -10,7 +10,12 @@ use super::{
     destination::{self, Destination, Escapes},
     front_matter, html, wiki,
 };
-use crate::{Document, Source, Span, document::SectionRun, options::ParserInput};
+use crate::{
+    Document, Source, Span,
+    document::SectionRun,
+    options::ParserInput,
+    properties::{MarkReader, Marks},
+};
 
 /// Returns all links of a document that stay inside the folder, in document order: those of its text, those in strings
 /// of its front matter, and `href` and `src` in HTML. Links in code and `%%comments%%` do not count.
@@ -30,6 +35,15 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
         Some(stretch) => links_in(source, stretch.span.range(), CommentLinks::Read),
         None => links(source),
     }
+}
+
+/// Returns the tags and tasks of a document's text.
+pub(crate) fn marks(source: &Source<'_>) -> Marks {
+    let markdown = ParserInput::of(&source.text);
+    let mut finder = LinkFinder::new(&source.text, &markdown, source.body_start);
+    finder.marks = Some(MarkReader::default());
+    finder.read(source.body_start..source.text.len(), Definitions::Count);
+    finder.take_marks()
 }
 
 fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
@@ -95,6 +109,8 @@ struct LinkFinder<'t> {
     html: Vec<Range<usize>>,
     comments: CommentReader,
     links: Vec<Link>,
+    /// The reader of tags and tasks, where they are wanted.
+    marks: Option<MarkReader>,
 }
 
 /// A link or image whose text is being read.
@@ -119,6 +135,7 @@ impl<'t> LinkFinder<'t> {
             html: Vec::new(),
             comments: CommentReader::default(),
             links: Vec::new(),
+            marks: None,
         }
     }
 
@@ -144,6 +161,9 @@ impl<'t> LinkFinder<'t> {
     }
 
     fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+        if let Some(marks) = &mut self.marks {
+            marks.event(self.text, event, &range);
+        }
         if let Event::End(TagEnd::Link | TagEnd::Image) = event {
             self.close(range);
             return;
@@ -157,6 +177,11 @@ impl<'t> LinkFinder<'t> {
             Event::Text(_) if self.in_literal_block || is_address => {}
             Event::Text(_) => {
                 self.comments.text(self.text, range.clone());
+                if let Some(marks) = &mut self.marks
+                    && self.open.is_empty()
+                {
+                    marks.text(self.text, &range);
+                }
                 self.extend_run(range);
             }
             Event::Code(_) => self.pass_literal(range),
@@ -320,6 +345,19 @@ impl<'t> LinkFinder<'t> {
             self.links
                 .extend(link.map(|link| Link { enclosure, ..link }));
         }
+    }
+
+    /// Ends the reading of tags and tasks. Those in comments and in wiki links do not count.
+    fn take_marks(&mut self) -> Marks {
+        let comments = std::mem::take(&mut self.comments).finish();
+        let wiki = self.links.iter().filter(|link| link.form.is_wiki());
+        let mut wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
+        wiki.sort_unstable_by_key(|span| span.start);
+        let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
+        self.marks
+            .take()
+            .unwrap_or_default()
+            .finish(self.text, is_hidden)
     }
 
     fn extend_run(&mut self, range: Range<usize>) {
