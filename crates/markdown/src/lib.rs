@@ -13,6 +13,7 @@ mod diff;
 mod digest;
 mod document;
 pub mod edit;
+mod examine;
 mod front_matter;
 mod heading_text;
 mod lines;
@@ -39,6 +40,7 @@ pub use chunks::{Chunk, Chunks, chunks};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
+pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{

@@ -19,7 +19,13 @@ use ignore::{
 };
 
 use self::list::Listing;
-pub use self::{checkup::Checkup, inventory::Inventory, list::FileStamp, path_rules::PathRules};
+pub(crate) use self::list::stamp;
+pub use self::{
+    checkup::Checkup,
+    inventory::{Inventory, InventoryItem},
+    list::FileStamp,
+    path_rules::PathRules,
+};
 use sectile_markdown::LetterCase;
 
 use crate::{
