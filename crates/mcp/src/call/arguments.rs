@@ -39,6 +39,10 @@ impl ArgumentRules<'_> {
             lenient_scalars: self.lenient_scalars,
         };
         let checked = self.resolve_aliases(arguments).and_then(|()| {
+            if self.lenient_scalars {
+                // Many models write null for an argument that they leave out.
+                arguments.retain(|_, value| !value.is_null());
+            }
             if self.lenient_scalars || arguments.values().any(has_fractional_form) {
                 checker.settle_fields(self.schema, arguments);
             }

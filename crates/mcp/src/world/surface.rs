@@ -50,7 +50,7 @@ pub struct WorldSpec<S: 'static> {
     /// Whether it acts elsewhere in the caller's name, which takes a token: API keys are not accepted over HTTP.
     pub tokens_only: bool,
     /// Whether a string of digits is accepted for an integer argument, and `"true"` or `"false"` for a boolean one,
-    /// where a string would not be.
+    /// where a string would not be, and a null counts as an argument that is not given.
     pub lenient_scalars: bool,
     /// The error for arguments that do not fit a tool. With it, such failures carry its code and its recovery, name the
     /// argument that is not known and the nearest one that is, and have facts for programs; see [`Detail`](crate::Detail).

@@ -10,6 +10,7 @@ mod open;
 mod passages;
 mod roots;
 mod settings;
+mod short_schema;
 mod tools;
 
 use sectile_mcp::WorldSpec;
