@@ -10,7 +10,6 @@ mod open;
 mod passages;
 mod roots;
 mod settings;
-mod short_schema;
 mod tools;
 
 use sectile_mcp::WorldSpec;

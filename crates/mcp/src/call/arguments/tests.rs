@@ -332,19 +332,6 @@ fn check_kindly(arguments: Value) -> Result<Value, Failure> {
 }
 
 #[test]
-fn a_null_counts_as_not_given() {
-    let given = json!({ "id": "a", "budget": null, "fields": null });
-    assert_eq!(check_kindly(given), Ok(json!({ "id": "a" })));
-    let failure = check_kindly(json!({ "id": null })).expect_err("no id");
-    assert!(failure.message.contains("id is required"), "{failure:?}");
-    // A value inside an argument is the caller's own.
-    let given = json!({ "id": "a", "fields": { "due": null } });
-    assert_eq!(check_kindly(given.clone()), Ok(given));
-    let unknown = check_kindly(json!({ "id": "a", "idd": null }));
-    assert_eq!(unknown, Ok(json!({ "id": "a" })));
-}
-
-#[test]
 fn an_alias_stands_for_its_argument() {
     let listed = Value::Object(input_schema::<FetchParams>()).to_string();
     assert!(!listed.contains("path") && !listed.contains("uri"));
