@@ -13,6 +13,7 @@ mod diff;
 mod digest;
 mod document;
 pub mod edit;
+mod examine;
 mod front_matter;
 mod heading_text;
 mod lines;
@@ -24,6 +25,7 @@ mod options;
 mod paragraph;
 mod path;
 mod plain;
+mod properties;
 mod slug;
 mod source;
 mod span;
@@ -38,6 +40,7 @@ pub use chunks::{Chunk, Chunks, chunks};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
+pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
@@ -50,6 +53,10 @@ pub use naming::{LetterCase, sections_named};
 pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
 pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
+pub use properties::{
+    Field, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS, MAX_VALUE_CHARS,
+    Properties, Task, properties,
+};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;

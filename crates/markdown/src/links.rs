@@ -20,10 +20,14 @@ mod repair;
 mod wiki;
 
 pub use aliases::aliases;
+pub(crate) use aliases::aliases_of;
 pub(crate) use anchors::AnchorReader;
 pub use anchors::{Anchors, FragmentResolution, MovedAnchor, block_key, moved_anchors};
+pub(crate) use blocks::BlockReader;
+pub(crate) use find::{LinkFinder, definitions};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
+pub(crate) use front_matter::links as front_matter_links;
 pub use heading_names::github_anchor;
 pub use paths::{PathResolution, name_key, repair_path, resolve_path};
 pub use repair::{Repair, repair_fragment};

@@ -42,8 +42,8 @@ pub use self::{
             WorldSpec, fixed_part,
         },
         tool::{
-            Access, Answer, AnswerFacts, AnswerFuture, Handler, Pace, Schema, Tool, ToolBuilder,
-            decode,
+            Access, Answer, AnswerBody, AnswerFacts, AnswerFuture, ArgumentAlias, Handler, Pace,
+            Schema, Tool, ToolBuilder, decode,
         },
     },
 };

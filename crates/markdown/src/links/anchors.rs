@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::{
-    LinkForm, blocks,
+    LinkForm,
+    blocks::BlockReader,
     heading_names::{
         folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
     },
@@ -149,17 +150,9 @@ impl Anchors {
         let mut anchors = Self::default();
         let (mut headings, mut unique) = (HeadingReader::default(), UniqueAnchors::default());
         let mut open = Vec::new();
-        let mut in_code = false;
+        let mut blocks = BlockReader::default();
         for (event, range) in ParserInput::of(markdown).all_events() {
-            match &event {
-                Event::Start(Tag::CodeBlock(_)) => in_code = true,
-                Event::End(TagEnd::CodeBlock) => in_code = false,
-                Event::Text(_) if !in_code => {
-                    let name = blocks::name_at_end(markdown, &range);
-                    anchors.blocks.extend(name.map(folded));
-                }
-                _ => {}
-            }
+            blocks.event(markdown, &event, &range);
             if let Event::Html(html) | Event::InlineHtml(html) = &event {
                 anchors.html_ids.extend(html_ids(html).map(folded));
             }
@@ -167,6 +160,7 @@ impl Anchors {
                 anchors.push(heading, markdown, &mut unique, &mut open);
             }
         }
+        anchors.blocks = blocks.finish();
         anchors
     }
 

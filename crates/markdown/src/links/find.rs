@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, OffsetIter, Tag, TagEnd};
 
 use super::{
     Enclosure, Link, LinkForm,
@@ -10,7 +10,12 @@ use super::{
     destination::{self, Destination, Escapes},
     front_matter, html, wiki,
 };
-use crate::{Document, Source, Span, document::SectionRun, options::ParserInput};
+use crate::{
+    Document, Source, Span,
+    document::SectionRun,
+    options::ParserInput,
+    properties::{MarkReader, Marks},
+};
 
 /// Returns all links of a document that stay inside the folder, in document order: those of its text, those in strings
 /// of its front matter, and `href` and `src` in HTML. Links in code and `%%comments%%` do not count.
@@ -34,22 +39,18 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
 
 fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
     let markdown = ParserInput::of(&source.text);
-    let mut finder = LinkFinder::new(&source.text, &markdown, part.start);
+    let mut finder = LinkFinder::new(&source.text, &markdown);
     finder.read(part, Definitions::Count);
-    let mut links = finder.links;
-    if comments == CommentLinks::Skip {
-        let comments = finder.comments.finish();
-        links.retain(|link| !is_inside(&comments, link.span.start));
+    if comments == CommentLinks::Read {
+        finder.comments = CommentReader::default();
     }
-    links.sort_by_key(|link| (link.span, link.path.span));
-    to_raw(source, &mut links);
-    links
+    finder.finish(source).0
 }
 
 /// Returns the links in a string that is not a document.
 pub(super) fn links_in_text(text: &str) -> Vec<Link> {
     let markdown = ParserInput::of(text);
-    let mut finder = LinkFinder::new(text, &markdown, 0);
+    let mut finder = LinkFinder::new(text, &markdown);
     finder.read(0..text.len(), Definitions::Ignore);
     let mut links = finder.links;
     links.sort_by_key(|link| (link.span, link.path.span));
@@ -80,8 +81,19 @@ enum CommentLinks {
     Read,
 }
 
+/// The link reference definitions of a text: where each is, and the destination that the parser reports.
+pub(crate) type DefinitionList = Vec<(Range<usize>, String)>;
+
+/// Returns the definitions that the parser found before the first event.
+pub(crate) fn definitions(events: &OffsetIter<'_>) -> DefinitionList {
+    let definitions = events.reference_definitions().iter();
+    definitions
+        .map(|(_, definition)| (definition.span.clone(), definition.dest.to_string()))
+        .collect()
+}
+
 /// Collects links. All offsets are into the whole decoded text.
-struct LinkFinder<'t> {
+pub(crate) struct LinkFinder<'t> {
     text: &'t str,
     markdown: &'t ParserInput<'t>,
     /// Start of the Markdown being read.
@@ -95,6 +107,8 @@ struct LinkFinder<'t> {
     html: Vec<Range<usize>>,
     comments: CommentReader,
     links: Vec<Link>,
+    /// The reader of tags and tasks, where they are wanted.
+    marks: Option<MarkReader>,
 }
 
 /// A link or image whose text is being read.
@@ -108,42 +122,75 @@ struct OpenLink {
 }
 
 impl<'t> LinkFinder<'t> {
-    fn new(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
+    fn new(text: &'t str, markdown: &'t ParserInput<'t>) -> Self {
         Self {
             text,
             markdown,
-            base,
+            base: 0,
             open: Vec::new(),
             run: None,
             in_literal_block: false,
             html: Vec::new(),
             comments: CommentReader::default(),
             links: Vec::new(),
+            marks: None,
         }
     }
 
-    fn read(&mut self, range: Range<usize>, definitions: Definitions) {
+    /// Creates a finder for the events of the text from `base` on, which also reads tags and tasks.
+    pub(crate) fn with_marks(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
+        Self {
+            base,
+            marks: Some(MarkReader::default()),
+            ..Self::new(text, markdown)
+        }
+    }
+
+    fn read(&mut self, range: Range<usize>, wanted: Definitions) {
         self.base = range.start;
         let events = self.markdown.events(range);
-        let found: Vec<(Range<usize>, String)> = match definitions {
-            Definitions::Count => events
-                .reference_definitions()
-                .iter()
-                .map(|(_, definition)| (definition.span.clone(), definition.dest.to_string()))
-                .collect(),
+        let found = match wanted {
+            Definitions::Count => definitions(&events),
             Definitions::Ignore => Vec::new(),
         };
         let base = self.base;
         for (event, range) in events {
             self.event(&event, range.start + base..range.end + base);
         }
+        self.end(found);
+    }
+
+    /// Ends the reading of the events, and reads the definitions, whose places count from the first event.
+    pub(crate) fn end(&mut self, definitions: DefinitionList) {
         self.end_run();
-        for (range, dest) in found {
+        let base = self.base;
+        for (range, dest) in definitions {
             self.definition(range.start + base..range.end + base, &dest);
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+    /// Returns the links, in document order and in bytes of the source, with the tags and tasks, in offsets of the text.
+    /// Those in comments do not count.
+    pub(crate) fn finish(mut self, source: &Source<'_>) -> (Vec<Link>, Marks) {
+        let comments = self.comments.finish();
+        self.links
+            .retain(|link| !is_inside(&comments, link.span.start));
+        self.links.sort_by_key(|link| (link.span, link.path.span));
+        let marks = self.marks.map(|marks| {
+            // The text of other links is not read for tags.
+            let wiki = self.links.iter().filter(|link| link.form.is_wiki());
+            let wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
+            let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
+            marks.finish(self.text, is_hidden)
+        });
+        to_raw(source, &mut self.links);
+        (self.links, marks.unwrap_or_default())
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+        if let Some(marks) = &mut self.marks {
+            marks.event(self.text, event, &range);
+        }
         if let Event::End(TagEnd::Link | TagEnd::Image) = event {
             self.close(range);
             return;
@@ -157,6 +204,11 @@ impl<'t> LinkFinder<'t> {
             Event::Text(_) if self.in_literal_block || is_address => {}
             Event::Text(_) => {
                 self.comments.text(self.text, range.clone());
+                if let Some(marks) = &mut self.marks
+                    && self.open.is_empty()
+                {
+                    marks.text(self.text, &range);
+                }
                 self.extend_run(range);
             }
             Event::Code(_) => self.pass_literal(range),

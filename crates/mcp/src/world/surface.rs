@@ -11,9 +11,10 @@ use std::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Access, Answer, AnswerFuture, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
-    ErrorList, Failure, FailureKind, Handler, JsonObject, NoObserver, Observer, Pace, Policy,
-    Prompt, RefusedCall, Resource, ResourceNotice, ResourceTemplate, Resources, Schema, Tool,
+    Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
+    CompletionRequest, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler, JsonObject,
+    NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceNotice,
+    ResourceTemplate, Resources, Schema, Tool,
     access::AccessTarget,
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -48,6 +49,12 @@ pub struct WorldSpec<S: 'static> {
     pub sessions: bool,
     /// Whether it acts elsewhere in the caller's name, which takes a token: API keys are not accepted over HTTP.
     pub tokens_only: bool,
+    /// Whether a string of digits is accepted for an integer argument, and `"true"` or `"false"` for a boolean one,
+    /// where a string would not be.
+    pub lenient_scalars: bool,
+    /// The error for arguments that do not fit a tool. With it, such failures carry its code and its recovery, name the
+    /// argument that is not known and the nearest one that is, and have facts for programs; see [`Detail`](crate::Detail).
+    pub argument_errors: Option<&'static ErrorRow>,
     /// The answer to a call of a tool that does not exist.
     pub unknown_tool: UnknownTool,
     /// `_meta` of every tool in a listing; may be empty.
@@ -120,8 +127,10 @@ pub struct ToolCard {
     pub meta: JsonObject,
     /// Schema of the arguments.
     pub input: LazySchema,
-    /// Schema of the answer.
-    pub output: LazySchema,
+    /// Schema of the answer; none if the answer is text.
+    pub output: Option<LazySchema>,
+    /// Other names of arguments that are accepted but not listed.
+    pub aliases: Vec<ArgumentAlias>,
 }
 
 /// A schema that is generated on first use.
@@ -169,7 +178,8 @@ impl<S> Tool<S> {
             open_world: self.open_world,
             meta: meta.clone(),
             input: LazyLock::new(self.input),
-            output: LazyLock::new(self.output),
+            output: self.output.map(LazyLock::new),
+            aliases: self.aliases,
         };
         (card, self.pace, self.handler)
     }
@@ -196,6 +206,8 @@ impl<S> WorldSpec<S> {
             complete: None,
             sessions: false,
             tokens_only: false,
+            lenient_scalars: false,
+            argument_errors: None,
             unknown_tool: UnknownTool::Code(-32602),
             tool_meta: JsonObject::new(),
             result_meta: JsonObject::new(),
@@ -268,6 +280,8 @@ pub struct Surface {
     pub(crate) complete: Option<BoundCompleter>,
     pub(crate) sessions: bool,
     pub(crate) tokens_only: bool,
+    pub(crate) lenient_scalars: bool,
+    pub(crate) argument_errors: Option<&'static ErrorRow>,
     pub(crate) unknown_tool: UnknownTool,
     pub(crate) result_meta: Option<JsonObject>,
     pub(crate) starts: &'static str,
@@ -419,6 +433,8 @@ impl Surface {
             }),
             sessions: spec.sessions,
             tokens_only: spec.tokens_only,
+            lenient_scalars: spec.lenient_scalars,
+            argument_errors: spec.argument_errors,
             unknown_tool: spec.unknown_tool,
             result_meta: Some(spec.result_meta).filter(|meta| !meta.is_empty()),
             starts: spec.starts,

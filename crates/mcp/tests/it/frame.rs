@@ -22,6 +22,8 @@ mod questions;
 mod readiness;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
+/// Answers and errors that are text.
+mod texts;
 /// The same server over HTTP, without the binary around it.
 mod wire;
 

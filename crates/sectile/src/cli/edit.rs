@@ -209,7 +209,7 @@ impl EditSession {
             .handler
             .call(&self.world, arguments, &context)
             .map_err(|failure| self.failed(&failure))?;
-        serde_json::from_str(&answer.text).map_err(CliError::failed)
+        serde_json::from_str(answer.body.text()).map_err(CliError::failed)
     }
 
     fn failed(&self, failure: &Failure) -> CliError {

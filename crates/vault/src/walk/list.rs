@@ -33,8 +33,10 @@ pub(crate) struct Listing {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ListingScope {
+pub(super) enum ListingScope {
     Documents,
+    /// Documents with their stamps, and the other files without.
+    DocumentsAndOthers,
     EveryFile,
 }
 
@@ -67,6 +69,13 @@ impl Root {
     ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
         let root = self.dir().map_err(unreadable)?;
         list_below(&root, &top(), walk, stop, ListingScope::Documents)
+    }
+
+    /// Returns the stamp of the file at `note`, if there is a file. Links are not followed.
+    #[must_use]
+    pub fn stamp(&self, note: &NotePath) -> Option<FileStamp> {
+        let metadata = self.dir().ok()?.symlink_metadata(note.as_str()).ok()?;
+        metadata.is_file().then(|| stamp(&metadata))
     }
 
     /// Lists the Markdown documents directly in the root, with stamps, sorted. Folders are not read.
@@ -315,7 +324,7 @@ fn list_below(
 
 impl Files {
     /// Returns an empty collection that takes files with their stamps, instead of documents and others.
-    fn listing(wanted: ListingScope) -> Self {
+    pub(super) fn listing(wanted: ListingScope) -> Self {
         Self {
             listing: Some(Listing {
                 wanted,
@@ -325,7 +334,7 @@ impl Files {
         }
     }
 
-    fn listed(self) -> Vec<(NotePath, FileStamp)> {
+    pub(super) fn listed(self) -> Vec<(NotePath, FileStamp)> {
         self.listing
             .map(|listing| listing.files)
             .unwrap_or_default()
@@ -333,9 +342,23 @@ impl Files {
 }
 
 impl Listing {
-    pub(super) fn take(&mut self, file: NotePath, entry: &DirEntry, walk: &Walk) {
+    /// Takes a file, unless it belongs to another list.
+    pub(super) fn take(
+        &mut self,
+        file: NotePath,
+        entry: &DirEntry,
+        walk: &Walk,
+        others: &mut Vec<NotePath>,
+    ) {
+        let is_document = is_markdown(&file);
+        if self.wanted == ListingScope::DocumentsAndOthers && !is_document {
+            others.push(file);
+            return;
+        }
         let is_wanted = match self.wanted {
-            ListingScope::Documents => is_markdown(&file) && walk.includes(file.as_str()),
+            ListingScope::Documents | ListingScope::DocumentsAndOthers => {
+                is_document && walk.includes(file.as_str())
+            }
             ListingScope::EveryFile => true,
         };
         if !is_wanted {
@@ -350,7 +373,7 @@ impl Listing {
     }
 }
 
-fn top() -> PendingFolder {
+pub(super) fn top() -> PendingFolder {
     PendingFolder {
         path: String::new(),
         rules: None,
@@ -358,7 +381,7 @@ fn top() -> PendingFolder {
 }
 
 /// Returns the rules of the folders above `path`, or `None` if one of them leaves it out.
-fn rules_above(
+pub(super) fn rules_above(
     root: &Dir,
     path: &NotePath,
     walk: &Walk,
@@ -397,7 +420,7 @@ fn can_hold_notes(folder: &str) -> bool {
     NotePath::parse_vault(&inside).is_ok_and(|path| path.as_str() == inside)
 }
 
-fn unreadable(error: io::Error) -> WalkError {
+pub(super) fn unreadable(error: io::Error) -> WalkError {
     if is_out_of_descriptors(&error) {
         return WalkError::TooManyOpenFiles;
     }
@@ -410,7 +433,7 @@ fn unreadable(error: io::Error) -> WalkError {
 }
 
 #[cfg(unix)]
-fn stamp(metadata: &Metadata) -> FileStamp {
+pub(crate) fn stamp(metadata: &Metadata) -> FileStamp {
     use cap_std::fs::MetadataExt as _;
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
     FileStamp {
@@ -422,7 +445,7 @@ fn stamp(metadata: &Metadata) -> FileStamp {
 }
 
 #[cfg(not(unix))]
-fn stamp(metadata: &Metadata) -> FileStamp {
+pub(crate) fn stamp(metadata: &Metadata) -> FileStamp {
     let modified = metadata.modified().ok().and_then(|time| {
         let since = time.into_std().duration_since(std::time::UNIX_EPOCH).ok()?;
         i64::try_from(since.as_nanos()).ok()

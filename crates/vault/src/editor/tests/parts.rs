@@ -204,3 +204,46 @@ fn a_text_can_be_written_back_that_is_longer_than_texts_may_be() {
     );
     assert_eq!(bench.text("a.md"), text);
 }
+
+/// A caller that has read a section with everything below it has one hash, which serves for all of its changes.
+#[test]
+fn the_hash_of_a_whole_section_covers_its_own_text() {
+    let words = |words: &str| words.replace(' ', "\n\n");
+    let read_text = words("one two three four five");
+    let bench = Bench::new(&[("a.md", &format!("# A\n\n{read_text}\n\n## B\n\nb\n"))]);
+    let section = |position| {
+        let view = bench.editor.view(&note("a.md")).unwrap();
+        view.section(position).unwrap()
+    };
+    let read = section(0);
+    let change = |text: &str, hash: &str| {
+        let update = update("a.md", by_id(&read.id), &words(text));
+        let report = bench.write(with_hash(update, hash));
+        report.map(|report| report.steps[0].merged)
+    };
+    let first = change("ONE two three four five", &read.subtree_hash);
+    assert_eq!(first, Ok(false));
+    // A change below the section does not concern its own text.
+    let now = section(0);
+    bench
+        .write(update("a.md", by_id(&section(1).id), "B"))
+        .unwrap();
+    let second = change("ONE two three four FIVE", &now.subtree_hash);
+    assert_eq!(second, Ok(true));
+    // An older hash is merged, or refused with the older text.
+    let third = change("one two THREE four five", &read.subtree_hash);
+    assert_eq!(third, Ok(true));
+    let merged = words("ONE two THREE four FIVE");
+    assert_eq!(
+        bench.text("a.md"),
+        format!("# A\n\n{merged}\n\n## B\n\nB\n")
+    );
+    let refused = change("1 two three four five", &read.subtree_hash);
+    let Err(EditorError::Conflict(conflict)) = refused else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.base, Some(read_text));
+    // The hash of the own text says nothing about what is below it.
+    let gone = with_hash(delete("a.md", by_id(&read.id)), &section(0).hash);
+    assert!(matches!(bench.write(gone), Err(EditorError::Conflict(_))));
+}

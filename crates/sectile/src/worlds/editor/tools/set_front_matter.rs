@@ -65,6 +65,7 @@ impl EditArguments for SetFrontMatterArguments {
             path: Some(world.named_document(path, context)?),
             key: self.key,
             value,
+            expected_hash: None,
         }))
     }
 }
