@@ -176,7 +176,7 @@ impl DeskSession {
         context.client = Some(format!("sectile {}", env!("CARGO_PKG_VERSION")));
         let world = desk::open_for_shell(&settings.worlds)?;
         Ok(Self {
-            ids: ShellIds::of(settings.worlds.desk.root.as_deref())?,
+            ids: ShellIds::of(settings.worlds.desk.root.as_deref()),
             world,
             context,
             json: args.json,

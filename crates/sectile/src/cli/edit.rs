@@ -36,8 +36,15 @@ const NOT_A_DOCUMENT: &str = "not_a_document";
 const NO_PAGES: usize = usize::MAX / 4;
 
 pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
-    let desk = EditSession::open(args)?;
-    match &args.command {
+    let Some(command) = &args.command else {
+        let id = args.text.id.as_deref().ok_or_else(|| {
+            CliError::usage("there is nothing to edit.").next("sectile edit ID --new TEXT, or see --help")
+        })?;
+        let desk = DeskArgs::new(args.root.clone(), args.text.config.clone(), args.json);
+        return desk::edit(&args.text, id, &desk);
+    };
+    let desk = EditSession::open(args, command)?;
+    match command {
         EditCommand::List { path } => {
             let sections = desk.call("list_sections", json!({ "path": desk.path(path)? }))?;
             desk.print(&sections, show::sections)

@@ -18,6 +18,12 @@ pub(in crate::cli) struct DeskArgs {
     pub(super) json: bool,
 }
 
+impl DeskArgs {
+    pub(in crate::cli) fn new(root: Option<PathBuf>, config: Option<PathBuf>, json: bool) -> Self {
+        Self { root, config, json }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Filters go in the query; alone, they list notes:

@@ -43,9 +43,9 @@ fn is_path_of_shell(id: &str) -> bool {
 
 impl ShellIds {
     /// Takes paths below `root`, or, if there are several roots, only ids of the desk.
-    pub(super) fn of(root: Option<&Path>) -> Result<Self, CliError> {
+    pub(super) fn of(root: Option<&Path>) -> Self {
         let root = root.map(|root| files::absolute(root).unwrap_or_else(|_| root.to_path_buf()));
-        Ok(Self { root })
+        Self { root }
     }
 
     /// Returns the id of something that should exist.
@@ -54,8 +54,8 @@ impl ShellIds {
             return Ok(given.to_owned());
         };
         match existing(given) {
-            Some((place, rest)) => match files::below(root, &place) {
-                Some(below) => Ok(format!("{}{rest}", as_id(&below))),
+            Some((place, rest)) => match files::below_or_new(root, &place) {
+                Some(below) => Ok(format!("{below}{rest}")),
                 // A file of that name happens to be here, but the desk is elsewhere.
                 None if !is_path_of_shell(given) => Ok(given.to_owned()),
                 None => Err(outside(given)),
@@ -91,14 +91,6 @@ impl ShellIds {
             true => Ok(format!("{}{rest}", self.new_path(file)?)),
             false => Ok(to.to_owned()),
         }
-    }
-}
-
-/// Returns a path below the root as an id; the root itself is the empty one.
-fn as_id(below: &str) -> &str {
-    match below {
-        "." => "",
-        below => below,
     }
 }
 
