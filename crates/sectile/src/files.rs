@@ -348,7 +348,10 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("notes")).unwrap();
         let below = |given: &str| below_or_new(&root, &root.join(given));
-        assert_eq!(below("notes/new/plan.md").as_deref(), Some("notes/new/plan.md"));
+        assert_eq!(
+            below("notes/new/plan.md").as_deref(),
+            Some("notes/new/plan.md")
+        );
         assert_eq!(below("notes/../plan.md").as_deref(), Some("plan.md"));
         assert_eq!(below("").as_deref(), Some(""));
         assert_eq!(below("new/../../plan.md"), None);

@@ -169,10 +169,7 @@ enum ServeTarget {
 impl From<&str> for ServeTarget {
     fn from(text: &str) -> Self {
         let world = WORLDS.iter().find(|world| world.name == text);
-        world.map_or_else(
-            || Self::Folder(text.to_owned()),
-            |world| Self::World(world),
-        )
+        world.map_or_else(|| Self::Folder(text.to_owned()), |world| Self::World(world))
     }
 }
 

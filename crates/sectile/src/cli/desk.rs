@@ -4,9 +4,11 @@ mod args;
 mod ids;
 mod show;
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use sectile_markdown::{Source, Value as YamlValue};
-use sectile_mcp::{CallContext, Failure, JsonObject};
+use sectile_mcp::{CallContext, Failure, FailureKind, JsonObject};
 use serde_json::{Value, json};
 
 pub(super) use self::args::{
@@ -35,7 +37,10 @@ pub(super) fn fetch(args: &FetchArgs) -> Result<(), CliError> {
     let ids = args.ids.iter().map(|id| session.ids.id(id));
     let ids = ids.collect::<Result<Vec<String>, CliError>>()?.join("\n");
     let budget = args.budget.unwrap_or(NO_BUDGET);
-    let text = session.call("fetch", json!({ "id": ids, "budget": budget, "cursor": args.cursor }))?;
+    let text = session.call(
+        "fetch",
+        json!({ "id": ids, "budget": budget, "cursor": args.cursor }),
+    )?;
     match args.desk.json {
         true => print(format_args!("{}\n", json!({ "text": text }))),
         false => print_note_text(&text),
@@ -123,7 +128,10 @@ pub(super) fn delete(args: &DeleteArgs) -> Result<(), CliError> {
     let base = match &args.base {
         Some(base) => base.clone(),
         // A person deletes what is there now.
-        None => session.world.base_to_delete(&id, &session.context).map_err(|failure| session.failed(&failure))?,
+        None => session
+            .world
+            .base_to_delete(&id, &session.context)
+            .map_err(|failure| session.failed(&failure))?,
     };
     session.show("delete", json!({ "id": id, "base": base }), show::written)
 }
@@ -138,11 +146,23 @@ pub(super) fn open(args: &OpenArgs) -> Result<(), CliError> {
     let id = args.id.as_ref().map(|id| session.ids.id(id)).transpose()?;
     let url = session
         .world
-        .url_to_open(id.as_deref().unwrap_or_default(), &session.context)
+        .address_to_open(id.as_deref().unwrap_or_default(), &session.context)
         .map_err(|failure| session.failed(&failure))?;
     match args.print {
         true => print(format_args!("{url}\n")),
         false => open_in_its_program(&url),
+    }
+}
+
+/// Returns the document below `root` that a name leads to, and the section in it if the name has one. `None` if nothing has
+/// that name.
+pub(super) fn named(root: &Path, name: &str) -> Result<Option<(String, Option<String>)>, CliError> {
+    let args = DeskArgs::new(Some(root.to_path_buf()), None, false);
+    let session = DeskSession::open(&args, &[])?;
+    match session.world.document_named(name, &session.context) {
+        Ok(found) => Ok(Some(found)),
+        Err(failure) if failure.kind == FailureKind::NotFound => Ok(None),
+        Err(failure) => Err(session.failed(&failure)),
     }
 }
 
@@ -162,7 +182,8 @@ impl DeskSession {
         if let Some(fault) = crate::config::fault() {
             sectile_vault::fault::arm(&fault);
         }
-        let is_configured = settings.worlds.desk.root.is_some() || !settings.worlds.desk.roots.is_empty();
+        let is_configured =
+            settings.worlds.desk.root.is_some() || !settings.worlds.desk.roots.is_empty();
         let root = match (&args.root, is_configured) {
             (Some(root), _) => Some(root.clone()),
             (None, true) => None,
@@ -184,7 +205,12 @@ impl DeskSession {
     }
 
     /// Calls a tool and prints its answer.
-    fn show(&self, tool: &str, arguments: Value, show: fn(&Value) -> String) -> Result<(), CliError> {
+    fn show(
+        &self,
+        tool: &str,
+        arguments: Value,
+        show: fn(&Value) -> String,
+    ) -> Result<(), CliError> {
         let text = self.call(tool, arguments)?;
         if self.json {
             return print(format_args!("{text}\n"));
@@ -199,12 +225,15 @@ impl DeskSession {
         let found = tools.iter().find(|entry| entry.name == tool);
         let tool = found.ok_or_else(|| CliError::failed("this build lacks the tool"))?;
         let given: JsonObject = match arguments {
-            Value::Object(object) => object.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            Value::Object(object) => object
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .collect(),
             _ => JsonObject::new(),
         };
         let answer = tool.handler.call(&self.world, given, &self.context);
         let answer = answer.map_err(|failure| self.failed(&failure))?;
-        Ok(answer.text)
+        Ok(answer.body.text().to_owned())
     }
 
     fn failed(&self, failure: &Failure) -> CliError {
@@ -218,7 +247,8 @@ impl DeskSession {
 /// Returns the name of a choice on the command line, which is the word that the tool takes.
 fn word(choice: &impl ValueEnum) -> String {
     let name = choice.to_possible_value();
-    name.map(|name| name.get_name().to_owned()).unwrap_or_default()
+    name.map(|name| name.get_name().to_owned())
+        .unwrap_or_default()
 }
 
 /// Returns fields given as `name=value`, with the values read as YAML.
@@ -226,13 +256,15 @@ fn fields(given: &[String]) -> Result<Option<Value>, CliError> {
     let mut fields = JsonObject::new();
     for one in given {
         let Some((name, value)) = one.split_once('=') else {
-            return Err(CliError::usage(format_args!("{one:?} is not a field with a value."))
-                .next("write NAME=VALUE"));
+            return Err(
+                CliError::usage(format_args!("{one:?} is not a field with a value."))
+                    .next("write NAME=VALUE"),
+            );
         };
         let block = format!("---\n{name}: {value}\n---\n");
         let source = Source::new(block.as_bytes());
         let value = match source.front_matter_value() {
-            Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).map(desk::json_of),
+            Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).map(json_of),
             _ => None,
         };
         let value = value.ok_or_else(|| {
@@ -242,6 +274,25 @@ fn fields(given: &[String]) -> Result<Option<Value>, CliError> {
         fields.insert(name.to_owned(), value);
     }
     Ok((!fields.is_empty()).then_some(Value::Object(fields)))
+}
+
+/// Returns a value of YAML as JSON.
+fn json_of(value: &YamlValue) -> Value {
+    match value {
+        YamlValue::Null => Value::Null,
+        YamlValue::Bool(value) => json!(value),
+        YamlValue::Number(number) if number.fract() == 0.0 => json!(*number as i64),
+        YamlValue::Number(number) => json!(number),
+        YamlValue::Timestamp(timestamp) => json!(timestamp.as_written()),
+        YamlValue::String(text) => json!(text),
+        YamlValue::List(items) => items.iter().map(json_of).collect(),
+        YamlValue::Map(mapping) => {
+            let fields = mapping
+                .iter()
+                .map(|(name, value)| (name.to_owned(), json_of(value)));
+            Value::Object(fields.collect())
+        }
+    }
 }
 
 /// Opens an address with the program that the system has for it.
@@ -257,7 +308,9 @@ fn open_in_its_program(url: &str) -> Result<(), CliError> {
         .status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(CliError::failed(format_args!("{program} cannot open {url}."))
-            .next("print the address with --print, and open it yourself")),
+        _ => Err(
+            CliError::failed(format_args!("{program} cannot open {url}."))
+                .next("print the address with --print, and open it yourself"),
+        ),
     }
 }

@@ -166,7 +166,7 @@ pub(in crate::cli) enum EditPlace {
 pub(in crate::cli) struct EditTextArgs {
     /// What to edit: a document or a section.
     #[arg(value_name = "ID")]
-    pub(super) id: Option<String>,
+    pub(in crate::cli) id: Option<String>,
     /// The new text [default: standard input].
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) new: Option<String>,
@@ -187,7 +187,7 @@ pub(in crate::cli) struct EditTextArgs {
     pub(super) preview: bool,
     /// Settings file, for a desk of several roots [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(in crate::cli) config: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

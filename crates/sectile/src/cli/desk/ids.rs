@@ -38,7 +38,10 @@ fn existing(id: &str) -> Option<(PathBuf, &str)> {
 
 /// Returns whether an id can only be a path: names of notes do not start like this.
 fn is_path_of_shell(id: &str) -> bool {
-    ["/", "~/", "./", "../"].iter().any(|start| id.starts_with(start)) || matches!(id, "." | ".." | "~")
+    ["/", "~/", "./", "../"]
+        .iter()
+        .any(|start| id.starts_with(start))
+        || matches!(id, "." | ".." | "~")
 }
 
 impl ShellIds {

@@ -45,15 +45,29 @@ pub(super) fn search(answer: &Value) -> String {
     let mut out = String::new();
     for hit in list(answer, "results") {
         let title = visible(text(hit, "title"));
-        out += &format!("{}: {title}: {}\n", id(hit, "id"), one_line(text(hit, "snippet")));
+        out += &format!(
+            "{}: {title}: {}\n",
+            id(hit, "id"),
+            one_line(text(hit, "snippet"))
+        );
     }
     for advice in list(answer, "try").iter().filter_map(Value::as_str) {
-        out += &format!("{} {}\n", StyledText(BAD, "nothing found:"), visible(advice));
+        out += &format!(
+            "{} {}\n",
+            StyledText(BAD, "nothing found:"),
+            visible(advice)
+        );
     }
-    let dropped: Vec<&str> = list(answer, "dropped").iter().filter_map(Value::as_str).collect();
+    let dropped: Vec<&str> = list(answer, "dropped")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     if !dropped.is_empty() {
         let words = visible(&dropped.join(" "));
-        out += &format!("{}\n", StyledText(DIM, format!("left out of the query: {words}")));
+        out += &format!(
+            "{}\n",
+            StyledText(DIM, format!("left out of the query: {words}"))
+        );
     }
     out + &footer(answer)
 }
@@ -69,7 +83,11 @@ pub(super) fn outline(answer: &Value) -> String {
             "" => String::new(),
             title => format!("  {}", visible(title)),
         };
-        out += &format!("{}{title}  {}\n", id(item, "id"), StyledText(DIM, notes.join(", ")));
+        out += &format!(
+            "{}{title}  {}\n",
+            id(item, "id"),
+            StyledText(DIM, notes.join(", "))
+        );
     }
     out + &footer(answer)
 }
@@ -81,8 +99,10 @@ pub(super) fn links(answer: &Value) -> String {
             "" => String::new(),
             problem => format!(" {}", StyledText(BAD, format!("({})", visible(problem)))),
         };
-        let candidates: Vec<&str> =
-            list(link, "candidates").iter().filter_map(Value::as_str).collect();
+        let candidates: Vec<&str> = list(link, "candidates")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
         let candidates = match candidates.is_empty() {
             true => String::new(),
             false => format!(" [{}]", visible(&candidates.join(", "))),
@@ -103,7 +123,10 @@ pub(super) fn links(answer: &Value) -> String {
 pub(super) fn changes(answer: &Value) -> String {
     let mut out = String::new();
     for change in list(answer, "changes") {
-        let ids: Vec<&str> = list(change, "ids").iter().filter_map(Value::as_str).collect();
+        let ids: Vec<&str> = list(change, "ids")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
         let undone = match change["undone"] == true {
             true => " (undone)",
             false => "",
