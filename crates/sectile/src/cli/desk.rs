@@ -240,7 +240,13 @@ impl DeskSession {
         if self.json {
             return CliError::failed_json(&desk::error_object(failure));
         }
-        CliError::failed(desk::error_text(failure))
+        let error = desk::error_object(failure);
+        let part = |key: &str| error[key].as_str().unwrap_or_default();
+        let message = match part("facts") {
+            "" => part("message").to_owned(),
+            facts => format!("{}\n{facts}", part("message")),
+        };
+        CliError::failed(message).next(part("next"))
     }
 }
 

@@ -19,7 +19,7 @@ use self::roots::DeskRoot;
 pub(crate) use self::{
     open::{ENTRY, open_for_shell},
     settings::{DeskSection, DeskSettings},
-    shell::{error_object, error_text},
+    shell::error_object,
 };
 
 /// Longest text in bytes that is shown at once with the default budget. A longer one is replaced only by a caller that has

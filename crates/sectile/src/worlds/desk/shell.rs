@@ -7,11 +7,6 @@ use serde_json::{Value, json};
 
 use super::{DeskWorld, errors};
 
-/// Returns a failure as the text that clients get.
-pub(crate) fn error_text(failure: &Failure) -> String {
-    errors::text(failure)
-}
-
 /// Returns a failure as an object, so that scripts can branch on its code.
 pub(crate) fn error_object(failure: &Failure) -> Value {
     let text = errors::text(failure);
