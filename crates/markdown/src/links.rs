@@ -21,11 +21,17 @@ mod wiki;
 
 pub use aliases::aliases;
 pub(crate) use anchors::AnchorReader;
-pub use anchors::{Anchors, FragmentResolution, MovedAnchor, block_key, moved_anchors};
+pub use anchors::{
+    AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
+    moved_anchors,
+};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub use heading_names::github_anchor;
-pub use paths::{PathResolution, name_key, repair_path, resolve_path};
+pub use paths::{
+    LinkNames, PathResolution, TargetResolution, name_key, repair_path, resolve_path,
+    resolve_target,
+};
 pub use repair::{Repair, repair_fragment};
 
 /// A link to a document in the folder, or to a heading in one. Spans are bytes of the source.
