@@ -4,7 +4,8 @@
 //! file below a collection is a notebook, except below its `_artifacts` folder. The `.md` files at the top are one more
 //! collection, [`TOP`]. Files that are hidden, ignored, excluded or behind a link are neither listed nor read.
 //!
-//! With [`FolderStorage::whole`] the folder is not divided: every `.md` file below it belongs to [`TOP`].
+//! With [`FolderStorage::whole`] the folder is not divided: every `.md` file below it belongs to [`TOP`]. With
+//! [`FolderStorage::documents`] that holds for every Markdown document, wherever it is.
 
 use std::{
     any::Any,
@@ -15,7 +16,7 @@ use std::{
 
 use notify::{RecursiveMode, Watcher as _};
 use sectile_markdown::NotePath;
-use sectile_vault::{FileStamp, ReadError, Root, RootError, Walk, WalkError};
+use sectile_vault::{FileStamp, Inventory, ReadError, Root, RootError, Walk, WalkError};
 
 use crate::storage::{
     ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
@@ -40,6 +41,8 @@ pub struct FolderStorage {
     max_note_bytes: u64,
     /// Whether everything below the folder is one collection, [`TOP`].
     is_whole: bool,
+    /// Whether a document that a walk finds is a notebook, judging by its path.
+    is_notebook: fn(&NotePath) -> bool,
 }
 
 impl FolderStorage {
@@ -51,6 +54,7 @@ impl FolderStorage {
             walk,
             max_note_bytes,
             is_whole: false,
+            is_notebook,
         })
     }
 
@@ -62,6 +66,32 @@ impl FolderStorage {
             is_whole: true,
             ..storage
         })
+    }
+
+    /// Opens the storage undivided, and takes every document that a walk finds for a notebook, whatever its folder or
+    /// ending.
+    pub fn documents(location: &Path, walk: Walk, max_note_bytes: u64) -> Result<Self, RootError> {
+        let storage = Self::whole(location, walk, max_note_bytes)?;
+        Ok(Self {
+            is_notebook: |_| true,
+            ..storage
+        })
+    }
+
+    /// Lists the documents, the other files and the folders. `enter` is called with each folder before it is read.
+    pub(crate) fn inventory(
+        &self,
+        stop: &dyn Fn() -> bool,
+        enter: &mut dyn FnMut(&str),
+    ) -> Result<(Vec<NotebookFile>, Inventory), StorageError> {
+        let listed = self.root.inventory(&self.walk, stop, enter);
+        let mut inventory = listed.map_err(|error| failed(&error))?;
+        let documents = std::mem::take(&mut inventory.documents).into_iter();
+        let documents = documents.map(|(notebook, stamp)| NotebookFile {
+            notebook,
+            stamp: condensed(&stamp),
+        });
+        Ok((documents.collect(), inventory))
     }
 
     /// Returns the path of the folder, for watching it and for commands that add files.
@@ -112,7 +142,7 @@ impl FolderStorage {
             return is_there.then(|| collection == TOP).ok_or_else(gone);
         }
         if collection == TOP {
-            let has = self.root.has_at_top(&self.walk, &is_notebook);
+            let has = self.root.has_at_top(&self.walk, &self.is_notebook);
             return has.map_err(|error| failed(&error));
         }
         if !is_collection_name(collection) {
@@ -169,7 +199,7 @@ impl NotebookStorage for FolderStorage {
         };
         Ok(listed
             .into_iter()
-            .filter(|(file, _)| is_notebook(file))
+            .filter(|(file, _)| (self.is_notebook)(file))
             .map(|(notebook, stamp)| NotebookFile {
                 notebook,
                 stamp: condensed(&stamp),
@@ -182,7 +212,7 @@ impl NotebookStorage for FolderStorage {
         let Some(path) = self.path_of(collection, file) else {
             return gone();
         };
-        let is_wanted = !is_notebook(file) || self.walk.includes(path.as_str());
+        let is_wanted = !(self.is_notebook)(file) || self.walk.includes(path.as_str());
         if !is_wanted
             || !self
                 .root

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod indexing;
 pub mod left_out;
 pub mod library;
+pub mod live_folder;
 pub mod open_collection;
 pub mod open_collections;
 pub mod provenance;

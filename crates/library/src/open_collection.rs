@@ -7,7 +7,7 @@
 mod backend;
 mod local;
 mod second_tier;
-mod snapshot;
+pub(crate) mod snapshot;
 #[cfg(test)]
 mod tests;
 

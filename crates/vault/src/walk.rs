@@ -5,6 +5,7 @@
 //! is found once.
 
 mod checkup;
+mod inventory;
 mod list;
 
 use std::{io, path::Path, rc::Rc};
@@ -17,7 +18,7 @@ use ignore::{
 };
 
 use self::list::Listing;
-pub use self::{checkup::Checkup, list::FileStamp};
+pub use self::{checkup::Checkup, inventory::Inventory, list::FileStamp};
 use crate::{
     NotePath, Root,
     editor::is_markdown,
@@ -334,7 +335,7 @@ impl PendingFolder {
                 }),
                 Some(note) if kind.is_file() && !ignored && found.listing.is_some() => {
                     if let Some(listing) = &mut found.listing {
-                        listing.take(note, &entry, walk);
+                        listing.take(note, &entry, walk, &mut found.others);
                     }
                 }
                 Some(note) if kind.is_file() && !ignored && !is_markdown(&note) => {

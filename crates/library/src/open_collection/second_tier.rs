@@ -18,19 +18,19 @@ const TOGETHER: usize = 8;
 
 impl Snapshot {
     /// Returns whether the second tier answers.
-    pub(super) fn has_second_tier(&self) -> bool {
+    pub(crate) fn has_second_tier(&self) -> bool {
         let second_tier = self.second_tier.as_ref();
         second_tier.is_some_and(|second_tier| second_tier.len() == self.segments.len())
     }
 
     /// Returns the model of the tier that answers.
-    pub(super) fn model(&self) -> &'static dyn Embedder {
+    pub(crate) fn model(&self) -> &'static dyn Embedder {
         let second = self.models.second.filter(|_| self.has_second_tier());
         second.unwrap_or(self.models.first)
     }
 
     /// Returns the segments on disk with the vectors of the second tier, if all segments have them.
-    pub(super) fn on_second_tier(&self, store: &Store) -> Option<Vec<Segment>> {
+    pub(crate) fn on_second_tier(&self, store: &Store) -> Option<Vec<Segment>> {
         let places = self.notebooks.iter().map(|known| known.place);
         let places: Vec<DocumentLocation> = places
             .filter(|place| place.segment < self.disk_segments)
@@ -40,7 +40,7 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with these segments as the second tier.
-    pub(super) fn with_second_tier(&self, second_tier: Option<Vec<Segment>>) -> Self {
+    pub(crate) fn with_second_tier(&self, second_tier: Option<Vec<Segment>>) -> Self {
         Self {
             corpus: corpus(&self.segments, second_tier.as_deref(), &self.notebooks),
             notebooks: Arc::clone(&self.notebooks),
@@ -53,7 +53,7 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with the second tier that is on disk now; `None` if that changes nothing.
-    pub(super) fn with_its_tier(&self, folder: Option<&Path>) -> Option<Self> {
+    pub(crate) fn with_its_tier(&self, folder: Option<&Path>) -> Option<Self> {
         if !self.on_disk || self.second_tier.is_some() {
             return None;
         }
@@ -63,7 +63,7 @@ impl Snapshot {
     }
 
     /// Returns whether the second tier lacks only a few chunks in memory.
-    pub(super) fn second_tier_lags(&self) -> bool {
+    pub(crate) fn second_tier_lags(&self) -> bool {
         self.second_tier.is_some()
             && !self.has_second_tier()
             && self.chunks_in_memory() <= MOST_IN_MEMORY
@@ -71,7 +71,7 @@ impl Snapshot {
 
     /// Returns the snapshot with a second tier that covers the chunks in memory too; `None` if that could not be
     /// computed.
-    pub(super) fn completed(
+    pub(crate) fn completed(
         &self,
         library: &Library,
         collection: &str,

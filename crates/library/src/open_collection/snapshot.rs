@@ -29,40 +29,40 @@ const MOST_IN_MEMORY: usize = 8;
 const LARGE: usize = 512;
 
 /// The state of an index at one moment.
-pub(super) struct Snapshot {
-    pub(super) corpus: Arc<Corpus>,
+pub(crate) struct Snapshot {
+    pub(crate) corpus: Arc<Corpus>,
     /// In the order of the documents in the corpus.
-    pub(super) notebooks: Arc<Vec<SnapshotNotebook>>,
-    pub(super) as_of: i64,
-    pub(super) on_disk: bool,
+    pub(crate) notebooks: Arc<Vec<SnapshotNotebook>>,
+    pub(crate) as_of: i64,
+    pub(crate) on_disk: bool,
     /// Number of notebooks that have changed and are not indexed yet; `None` before the first comparison.
-    pub(super) changed: Option<usize>,
+    pub(crate) changed: Option<usize>,
     /// Notebooks that are not indexed, in order.
-    pub(super) left_out: Arc<Vec<LeftOutNotebook>>,
-    pub(super) models: Models,
-    pub(super) segments: Vec<Segment>,
+    pub(crate) left_out: Arc<Vec<LeftOutNotebook>>,
+    pub(crate) models: Models,
+    pub(crate) segments: Vec<Segment>,
     /// The first of these segments, at least those on disk, with the vectors of the second tier; `None` if incomplete.
-    pub(super) second_tier: Option<Vec<Segment>>,
+    pub(crate) second_tier: Option<Vec<Segment>>,
     /// Number of segments on disk, which come first.
-    pub(super) disk_segments: usize,
+    pub(crate) disk_segments: usize,
     /// Their names.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The state of the disk when it was read.
-    pub(super) manifest: Option<Digest>,
+    pub(crate) manifest: Option<Digest>,
 }
 
 /// An indexed notebook.
 #[derive(Clone)]
-pub(super) struct SnapshotNotebook {
-    pub(super) notebook: NotePath,
-    pub(super) digest: Digest,
+pub(crate) struct SnapshotNotebook {
+    pub(crate) notebook: NotePath,
+    pub(crate) digest: Digest,
     stamp: [u64; 4],
-    pub(super) place: DocumentLocation,
+    pub(crate) place: DocumentLocation,
 }
 
 impl Snapshot {
     /// Reads the index on disk, verified against its checksums, if there is a usable one.
-    pub(super) fn of_disk(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
+    pub(crate) fn of_disk(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
         let opened = unharmed(|| Self::opened(folder, collection, models));
         opened.unwrap_or_else(|| {
             tracing::warn!("the index is not used");
@@ -115,7 +115,7 @@ impl Snapshot {
     }
 
     /// Indexes everything in memory.
-    pub(super) fn in_memory(
+    pub(crate) fn in_memory(
         storage: &Library,
         collection: &str,
         models: Models,
@@ -140,7 +140,7 @@ impl Snapshot {
         empty.with(storage, collection, &listed, stop)
     }
 
-    pub(super) fn state(&self) -> IndexState {
+    pub(crate) fn state(&self) -> IndexState {
         IndexState {
             as_of: self.as_of,
             on_disk: self.on_disk,
@@ -157,12 +157,12 @@ impl Snapshot {
     }
 
     /// Returns a digest that identifies the state on disk, if there is one.
-    pub(super) fn state_on_disk(folder: Option<&Path>) -> Option<Digest> {
+    pub(crate) fn state_on_disk(folder: Option<&Path>) -> Option<Digest> {
         Store::at(folder?).ok().flatten()?.state().ok().flatten()
     }
 
     /// Returns a chunk with its location.
-    pub(super) fn located(&self, chunk: usize) -> Option<LocatedChunk> {
+    pub(crate) fn located(&self, chunk: usize) -> Option<LocatedChunk> {
         let notebook = self.notebooks.get(self.corpus.document_of(chunk))?;
         Some(LocatedChunk {
             notebook: notebook.notebook.clone(),
@@ -173,7 +173,7 @@ impl Snapshot {
     }
 
     /// Returns the position of a notebook among the indexed ones.
-    pub(super) fn position(&self, notebook: &NotePath) -> Option<usize> {
+    pub(crate) fn position(&self, notebook: &NotePath) -> Option<usize> {
         self.notebooks
             .binary_search_by(|known| known.notebook.cmp(notebook))
             .ok()
@@ -181,7 +181,7 @@ impl Snapshot {
 
     /// Returns the notebooks that are listed but not indexed in their current state, or indexed but not listed, in no
     /// particular order.
-    pub(super) fn changes<'a>(&'a self, listed: &'a [NotebookFile]) -> Vec<&'a NotePath> {
+    pub(crate) fn changes<'a>(&'a self, listed: &'a [NotebookFile]) -> Vec<&'a NotePath> {
         let mut known = self.notebooks.iter().peekable();
         let mut changes = Vec::new();
         for one in listed {
@@ -198,7 +198,7 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with another number of changed notebooks.
-    pub(super) fn with_changed(&self, changed: usize) -> Self {
+    pub(crate) fn with_changed(&self, changed: usize) -> Self {
         Self {
             corpus: Arc::clone(&self.corpus),
             notebooks: Arc::clone(&self.notebooks),
@@ -212,7 +212,7 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with everything indexed that is listed.
-    pub(super) fn refreshed(
+    pub(crate) fn refreshed(
         &self,
         storage: &Library,
         collection: &str,
@@ -378,7 +378,7 @@ pub(crate) fn unharmed<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Returns the corpus to search: the second tier if all segments have it, or else the first.
-pub(super) fn corpus(
+pub(crate) fn corpus(
     segments: &[Segment],
     second_tier: Option<&[Segment]>,
     notebooks: &[SnapshotNotebook],

@@ -33,8 +33,10 @@ pub(crate) struct Listing {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ListingScope {
+pub(super) enum ListingScope {
     Documents,
+    /// Documents with their stamps, and the other files without.
+    DocumentsAndOthers,
     EveryFile,
 }
 
@@ -315,7 +317,7 @@ fn list_below(
 
 impl Files {
     /// Returns an empty collection that takes files with their stamps, instead of documents and others.
-    fn listing(wanted: ListingScope) -> Self {
+    pub(super) fn listing(wanted: ListingScope) -> Self {
         Self {
             listing: Some(Listing {
                 wanted,
@@ -325,7 +327,7 @@ impl Files {
         }
     }
 
-    fn listed(self) -> Vec<(NotePath, FileStamp)> {
+    pub(super) fn listed(self) -> Vec<(NotePath, FileStamp)> {
         self.listing
             .map(|listing| listing.files)
             .unwrap_or_default()
@@ -333,9 +335,23 @@ impl Files {
 }
 
 impl Listing {
-    pub(super) fn take(&mut self, file: NotePath, entry: &DirEntry, walk: &Walk) {
+    /// Takes a file, unless it belongs to another list.
+    pub(super) fn take(
+        &mut self,
+        file: NotePath,
+        entry: &DirEntry,
+        walk: &Walk,
+        others: &mut Vec<NotePath>,
+    ) {
+        let is_document = is_markdown(&file);
+        if self.wanted == ListingScope::DocumentsAndOthers && !is_document {
+            others.push(file);
+            return;
+        }
         let is_wanted = match self.wanted {
-            ListingScope::Documents => is_markdown(&file) && walk.includes(file.as_str()),
+            ListingScope::Documents | ListingScope::DocumentsAndOthers => {
+                is_document && walk.includes(file.as_str())
+            }
             ListingScope::EveryFile => true,
         };
         if !is_wanted {
@@ -350,7 +366,7 @@ impl Listing {
     }
 }
 
-fn top() -> PendingFolder {
+pub(super) fn top() -> PendingFolder {
     PendingFolder {
         path: String::new(),
         rules: None,
@@ -397,7 +413,7 @@ fn can_hold_notes(folder: &str) -> bool {
     NotePath::parse_vault(&inside).is_ok_and(|path| path.as_str() == inside)
 }
 
-fn unreadable(error: io::Error) -> WalkError {
+pub(super) fn unreadable(error: io::Error) -> WalkError {
     if is_out_of_descriptors(&error) {
         return WalkError::TooManyOpenFiles;
     }
