@@ -20,10 +20,12 @@ mod links;
 mod merge;
 mod naming;
 mod note;
+mod note_parts;
 mod options;
 mod paragraph;
 mod path;
 mod plain;
+mod properties;
 mod slug;
 mod source;
 mod span;
@@ -49,8 +51,13 @@ pub use links::{
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
 pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
+pub use note_parts::NoteParts;
 pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
+pub use properties::{
+    Field, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS, MAX_VALUE_CHARS,
+    Properties, Task, properties,
+};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;

@@ -20,12 +20,15 @@ mod repair;
 mod wiki;
 
 pub use aliases::aliases;
+pub(crate) use aliases::aliases_of;
+pub(crate) use anchors::AnchorNameReader;
 pub(crate) use anchors::AnchorReader;
 pub use anchors::{
     AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
     moved_anchors,
 };
 pub use find::{links, links_near};
+pub(crate) use find::{marks, read_note};
 pub use front_matter::front_matter_keeps_its_shape;
 pub use heading_names::github_anchor;
 pub use paths::{
@@ -51,6 +54,9 @@ pub struct Link {
     pub in_angle_brackets: bool,
     /// The context of the link, which decides how a repair is written.
     pub enclosure: Enclosure,
+    /// The links that use a definition, `[text][label]` and the like, in order; of other links empty. Filled in only by
+    /// [`NoteParts`](crate::NoteParts), which reads the whole note.
+    pub uses: Vec<Span>,
 }
 
 /// The context of a link.
@@ -159,6 +165,7 @@ impl Link {
         [&mut self.span, &mut self.path.span]
             .into_iter()
             .chain(fragment)
+            .chain(&mut self.uses)
     }
 
     /// Returns the link moved by `by` bytes, into another enclosure.

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use crate::{Document, FrontMatter, Span, Value, YamlError, front_matter, trim_end, yaml};
 
+/// Longer front matter is not read for links and properties. Far above what people write by hand.
+pub(crate) const MAX_FRONT_MATTER_BYTES: usize = 1 << 20;
+
 /// The decoded text of a note, and a map from its offsets back to the original bytes.
 ///
 /// Bytes that are not UTF-8, and NUL, are read as U+FFFD. Public spans are always offsets into the original bytes, so
@@ -86,6 +89,14 @@ impl<'a> Source<'a> {
     pub fn front_matter_value(&self) -> Option<Result<Value, YamlError>> {
         self.front_matter
             .map(|found| yaml::parse(&self.text[found.yaml.range()]))
+    }
+
+    /// Parses the front matter with every number as it is written, for comparing and not for counting. Returns `None`
+    /// without a block, and for one that is broken or longer than [`MAX_FRONT_MATTER_BYTES`].
+    pub(crate) fn front_matter_as_written(&self) -> Option<Value> {
+        let yaml = &self.text[self.yaml()?.range()];
+        let parsed = (yaml.len() <= MAX_FRONT_MATTER_BYTES).then(|| yaml::parse_as_written(yaml));
+        parsed?.ok()
     }
 
     /// Returns whether the Markdown, without trailing white space, is longer than `limit` UTF-16 code units.

@@ -89,12 +89,16 @@ pub enum YamlError {
 
 /// Parses a block. An empty block is [`Value::Null`].
 pub(crate) fn parse(yaml: &str) -> Result<Value, YamlError> {
-    let mut builder = ValueBuilder::default();
-    for event in Parser::new_from_str(yaml) {
-        let (event, _) = event.map_err(|_| YamlError::Syntax)?;
-        builder.event(event)?;
-    }
-    Ok(builder.root.unwrap_or(Value::Null))
+    ValueBuilder::default().read(yaml)
+}
+
+/// Parses a block, with every number as the string that is written: `1.10` is not `1.1`.
+pub(crate) fn parse_as_written(yaml: &str) -> Result<Value, YamlError> {
+    let builder = ValueBuilder {
+        keeps_numbers_as_written: true,
+        ..ValueBuilder::default()
+    };
+    builder.read(yaml)
 }
 
 #[derive(Default)]
@@ -104,6 +108,7 @@ struct ValueBuilder {
     nodes: usize,
     documents: usize,
     root: Option<Value>,
+    keeps_numbers_as_written: bool,
 }
 
 /// A collection whose end has not been read yet.
@@ -130,6 +135,14 @@ enum Key {
 }
 
 impl ValueBuilder {
+    fn read(mut self, yaml: &str) -> Result<Value, YamlError> {
+        for event in Parser::new_from_str(yaml) {
+            let (event, _) = event.map_err(|_| YamlError::Syntax)?;
+            self.event(event)?;
+        }
+        Ok(self.root.unwrap_or(Value::Null))
+    }
+
     fn event(&mut self, event: Event<'_>) -> Result<(), YamlError> {
         match event {
             Event::DocumentStart(_) => {
@@ -143,7 +156,12 @@ impl ValueBuilder {
             Event::Scalar(text, style, anchor, tag) => {
                 self.count(1)?;
                 let is_merge = style == ScalarStyle::Plain && text == "<<";
-                let value = scalar(&text, style, tag.as_deref())?;
+                let value = match scalar(&text, style, tag.as_deref())? {
+                    Value::Number(_) if self.keeps_numbers_as_written => {
+                        Value::String(text.into_owned())
+                    }
+                    value => value,
+                };
                 self.remember(anchor, &value, 1);
                 self.add(value, is_merge)
             }

@@ -1,6 +1,6 @@
 //! Alternative names that a document declares in its front matter, which wiki links may use.
 
-use crate::{Source, Value, trim};
+use crate::{Mapping, Source, Value, trim};
 
 /// The keys that Obsidian reads.
 const KEYS: [&str; 2] = ["aliases", "alias"];
@@ -8,18 +8,21 @@ const KEYS: [&str; 2] = ["aliases", "alias"];
 /// Returns the aliases of a document, as written: the items of a list, or the comma-separated parts of a string.
 #[must_use]
 pub fn aliases(source: &Source<'_>) -> Vec<String> {
-    let mut found = Vec::new();
-    let Some(yaml) = source.yaml() else {
-        return found;
-    };
     // Most documents have none, and need no parsing.
-    if !source.text[yaml.range()].contains(KEYS[1]) {
-        return found;
+    let read = source
+        .yaml()
+        .filter(|yaml| source.text[yaml.range()].contains(KEYS[1]))
+        .and_then(|_| source.front_matter_as_written());
+    match read {
+        Some(Value::Map(front_matter)) => aliases_of(&front_matter),
+        _ => Vec::new(),
     }
-    let Some(Ok(Value::Map(map))) = source.front_matter_value() else {
-        return found;
-    };
-    for value in KEYS.iter().filter_map(|key| map.get(key)) {
+}
+
+/// Returns the aliases in the front matter.
+pub(crate) fn aliases_of(front_matter: &Mapping) -> Vec<String> {
+    let mut found = Vec::new();
+    for value in KEYS.iter().filter_map(|key| front_matter.get(key)) {
         match value {
             Value::String(text) => found.extend(text.split([',', '\n']).map(str::to_owned)),
             Value::List(items) => found.extend(items.iter().filter_map(text_of)),

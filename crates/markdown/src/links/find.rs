@@ -1,6 +1,6 @@
 //! Finds the links of a document in the parser events.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 
@@ -10,7 +10,12 @@ use super::{
     destination::{self, Destination, Escapes},
     front_matter, html, wiki,
 };
-use crate::{Document, Source, Span, document::SectionRun, options::ParserInput};
+use crate::{
+    Document, Source, Span,
+    document::SectionRun,
+    options::ParserInput,
+    properties::{MarkReader, Marks},
+};
 
 /// Returns all links of a document that stay inside the folder, in document order: those of its text, those in strings
 /// of its front matter, and `href` and `src` in HTML. Links in code and `%%comments%%` do not count.
@@ -32,18 +37,44 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
     }
 }
 
+/// Returns the links, tags and tasks of a document, and shows the events of its text to `see`, with ranges that count
+/// from the start of the text.
+pub(crate) fn read_note(
+    source: &Source<'_>,
+    see: &mut dyn FnMut(&Event<'_>, &Range<usize>),
+) -> (Vec<Link>, Marks) {
+    let markdown = ParserInput::of(&source.text);
+    let mut finder = LinkFinder::new(&source.text, &markdown, source.body_start);
+    finder.marks = Some(MarkReader::default());
+    finder.uses = Some(HashMap::new());
+    let body = source.body_start..source.text.len();
+    finder.read_seen(body, Definitions::Count, see);
+    let comments = std::mem::take(&mut finder.comments).finish();
+    let marks = finder.take_marks(&comments);
+    let mut links = front_matter::links(source);
+    links.extend(finder.finished(source, &comments));
+    (links, marks)
+}
+
+/// Returns the tags and tasks of a document's text.
+pub(crate) fn marks(source: &Source<'_>) -> Marks {
+    let markdown = ParserInput::of(&source.text);
+    let mut finder = LinkFinder::new(&source.text, &markdown, source.body_start);
+    finder.marks = Some(MarkReader::default());
+    finder.read(source.body_start..source.text.len(), Definitions::Count);
+    let comments = std::mem::take(&mut finder.comments).finish();
+    finder.take_marks(&comments)
+}
+
 fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
     let markdown = ParserInput::of(&source.text);
     let mut finder = LinkFinder::new(&source.text, &markdown, part.start);
     finder.read(part, Definitions::Count);
-    let mut links = finder.links;
-    if comments == CommentLinks::Skip {
-        let comments = finder.comments.finish();
-        links.retain(|link| !is_inside(&comments, link.span.start));
-    }
-    links.sort_by_key(|link| (link.span, link.path.span));
-    to_raw(source, &mut links);
-    links
+    let comments = match comments {
+        CommentLinks::Skip => std::mem::take(&mut finder.comments).finish(),
+        CommentLinks::Read => Vec::new(),
+    };
+    finder.finished(source, &comments)
 }
 
 /// Returns the links in a string that is not a document.
@@ -95,6 +126,17 @@ struct LinkFinder<'t> {
     html: Vec<Range<usize>>,
     comments: CommentReader,
     links: Vec<Link>,
+    /// The reader of tags and tasks, where they are wanted.
+    marks: Option<MarkReader>,
+    /// The links that use each label, where they are wanted.
+    uses: Option<HashMap<String, Vec<Span>>>,
+}
+
+/// A link reference definition, or what looks like one.
+struct FoundDefinition {
+    label: String,
+    range: Range<usize>,
+    dest: String,
 }
 
 /// A link or image whose text is being read.
@@ -119,31 +161,71 @@ impl<'t> LinkFinder<'t> {
             html: Vec::new(),
             comments: CommentReader::default(),
             links: Vec::new(),
+            marks: None,
+            uses: None,
         }
     }
 
     fn read(&mut self, range: Range<usize>, definitions: Definitions) {
+        self.read_seen(range, definitions, &mut |_, _| {});
+    }
+
+    /// Like [`Self::read`], and shows every event to `see`.
+    fn read_seen(
+        &mut self,
+        range: Range<usize>,
+        definitions: Definitions,
+        see: &mut dyn FnMut(&Event<'_>, &Range<usize>),
+    ) {
         self.base = range.start;
         let events = self.markdown.events(range);
-        let found: Vec<(Range<usize>, String)> = match definitions {
+        let found: Vec<FoundDefinition> = match definitions {
             Definitions::Count => events
                 .reference_definitions()
                 .iter()
-                .map(|(_, definition)| (definition.span.clone(), definition.dest.to_string()))
+                .map(|(label, definition)| FoundDefinition {
+                    label: label_key(label),
+                    range: definition.span.clone(),
+                    dest: definition.dest.to_string(),
+                })
                 .collect(),
             Definitions::Ignore => Vec::new(),
         };
         let base = self.base;
         for (event, range) in events {
+            see(&event, &range);
             self.event(&event, range.start + base..range.end + base);
         }
         self.end_run();
-        for (range, dest) in found {
+        for FoundDefinition { label, range, dest } in found {
+            let known = self.links.len();
             self.definition(range.start + base..range.end + base, &dest);
+            let uses = self.uses.as_mut().and_then(|uses| uses.remove(&label));
+            let link = self.links[known..].first_mut();
+            if let (Some(link), Some(uses)) = (link, uses)
+                && link.form == LinkForm::Definition
+            {
+                link.uses = uses;
+            }
         }
     }
 
+    /// Returns the links in document order, without those in `comments`.
+    fn finished(self, source: &Source<'_>, comments: &[Range<usize>]) -> Vec<Link> {
+        let mut links = self.links;
+        links.retain(|link| !is_inside(comments, link.span.start));
+        for link in &mut links {
+            link.uses.retain(|span| !is_inside(comments, span.start));
+        }
+        links.sort_by_key(|link| (link.span, link.path.span));
+        to_raw(source, &mut links);
+        links
+    }
+
     fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+        if let Some(marks) = &mut self.marks {
+            marks.event(self.text, event, &range);
+        }
         if let Event::End(TagEnd::Link | TagEnd::Image) = event {
             self.close(range);
             return;
@@ -157,6 +239,11 @@ impl<'t> LinkFinder<'t> {
             Event::Text(_) if self.in_literal_block || is_address => {}
             Event::Text(_) => {
                 self.comments.text(self.text, range.clone());
+                if let Some(marks) = &mut self.marks
+                    && self.open.is_empty()
+                {
+                    marks.text(self.text, &range);
+                }
                 self.extend_run(range);
             }
             Event::Code(_) => self.pass_literal(range),
@@ -169,14 +256,22 @@ impl<'t> LinkFinder<'t> {
                 Tag::Link {
                     link_type,
                     dest_url,
+                    id,
                     ..
                 }
                 | Tag::Image {
                     link_type,
                     dest_url,
+                    id,
                     ..
                 },
             ) => {
+                if let Some(uses) = &mut self.uses
+                    && !id.is_empty()
+                {
+                    let span = Span::new(range.start, range.end);
+                    uses.entry(label_key(id)).or_default().push(span);
+                }
                 let is_inline = *link_type == LinkType::Inline;
                 let is_autolink = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 // The brackets of `[[Note]]` around a defined label form a link, which must not end the run.
@@ -322,6 +417,18 @@ impl<'t> LinkFinder<'t> {
         }
     }
 
+    /// Ends the reading of tags and tasks. Those in comments and in wiki links do not count.
+    fn take_marks(&mut self, comments: &[Range<usize>]) -> Marks {
+        let wiki = self.links.iter().filter(|link| link.form.is_wiki());
+        let mut wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
+        wiki.sort_unstable_by_key(|span| span.start);
+        let is_hidden = |at: usize| is_inside(comments, at) || is_inside(&wiki, at);
+        self.marks
+            .take()
+            .unwrap_or_default()
+            .finish(self.text, is_hidden)
+    }
+
     fn extend_run(&mut self, range: Range<usize>) {
         if let Some(run) = &mut self.run {
             run.end = run.end.max(range.end);
@@ -354,6 +461,12 @@ impl<'t> LinkFinder<'t> {
     }
 }
 
+/// Returns a key that is equal for labels that mean the same definition.
+fn label_key(label: &str) -> String {
+    let words: Vec<&str> = label.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
 /// Returns the start of the text after the label and the colon of a definition.
 fn after_label(text: &str, range: &Range<usize>) -> Option<usize> {
     let bytes = &text.as_bytes()[..range.end];
@@ -375,6 +488,7 @@ impl Destination {
             fragment,
             in_angle_brackets: self.in_angle_brackets,
             enclosure: Enclosure::Text,
+            uses: Vec::new(),
         })
     }
 }

@@ -4,11 +4,9 @@ use super::{Enclosure, Link, find};
 use crate::{
     Changes, Source, Span,
     lines::line_at,
+    source::MAX_FRONT_MATTER_BYTES,
     yaml::{Node, Text, texts},
 };
-
-/// Longer front matter is not parsed: its links are found, but not repaired. Far above what people write by hand.
-const MAX_BYTES: usize = 1 << 20;
 
 /// Returns the links in the front matter of a document, in order.
 pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
@@ -24,7 +22,9 @@ pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
     {
         return found;
     }
-    let read = (yaml.len() <= MAX_BYTES).then(|| texts(yaml)).flatten();
+    // The links of longer front matter are found, but not repaired.
+    let read = (yaml.len() <= MAX_FRONT_MATTER_BYTES).then(|| texts(yaml));
+    let read = read.flatten();
     match read {
         Some((texts, _)) => {
             for text in &texts {
