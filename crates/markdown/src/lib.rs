@@ -46,7 +46,7 @@ pub use links::{
     AnchorNames, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames, LinkPart,
     MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution, aliases,
     block_key, front_matter_keeps_its_shape, github_anchor, links, links_near, moved_anchors,
-    name_key, repair_fragment, repair_path, resolve_path, resolve_target,
+    joined_path, name_key, name_keys, repair_fragment, repair_path, resolve_path, resolve_target,
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};

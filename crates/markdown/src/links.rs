@@ -32,7 +32,7 @@ pub(crate) use find::{marks, read_note};
 pub use front_matter::front_matter_keeps_its_shape;
 pub use heading_names::github_anchor;
 pub use paths::{
-    LinkNames, PathResolution, TargetResolution, name_key, repair_path, resolve_path,
+    LinkNames, PathResolution, TargetResolution, joined_path, name_key, name_keys, repair_path, resolve_path,
     resolve_target,
 };
 pub use repair::{Repair, repair_fragment};

@@ -128,7 +128,7 @@ fn resolve_named(
     } else {
         !path.starts_with('/')
     };
-    let found = |base: &str| joined(base, path).map(|path| existing(path, exists));
+    let found = |base: &str| joined_path(base, path).map(|path| existing(path, exists));
     match found(if is_relative { folder(from) } else { "" }) {
         None => PathResolution::OutsideRoot,
         Some(Some(path)) => PathResolution::Document(path),
@@ -146,6 +146,15 @@ fn resolve_named(
 #[must_use]
 pub fn name_key(name: &str) -> String {
     folded(name)
+}
+
+/// Returns the names by which wiki links refer to the file at `path`, as [`name_key`] returns them: its name, and
+/// without the extension of a document.
+#[must_use]
+pub fn name_keys(path: &str) -> Vec<String> {
+    let name = name_key(file_name(path));
+    let stem = name.strip_suffix(EXTENSION).map(str::to_owned);
+    stem.into_iter().chain([name]).collect()
 }
 
 /// Makes `link` name the document at `new_path`, in the style it has.
@@ -263,8 +272,10 @@ fn existing(path: String, exists: &dyn Fn(&str) -> bool) -> Option<String> {
     exists(&with_extension).then_some(with_extension)
 }
 
-/// Resolves `path` relative to `base`, or returns `None` if it leads above the root.
-fn joined(base: &str, path: &str) -> Option<String> {
+/// Resolves `path`, which is written with `/`, relative to the folder `base`, or to the root if it starts with `/`.
+/// Returns `None` if it leads above the root.
+#[must_use]
+pub fn joined_path(base: &str, path: &str) -> Option<String> {
     let base = if path.starts_with('/') { "" } else { base };
     let mut segments = Vec::new();
     for segment in base.split('/').chain(path.split('/')) {

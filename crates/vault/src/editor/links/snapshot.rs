@@ -8,7 +8,7 @@ use std::{
 };
 
 use sectile_markdown::{
-    Anchors, FragmentResolution, Link, LinkNames, Source, TargetResolution, name_key,
+    Anchors, FragmentResolution, Link, LinkNames, Source, TargetResolution, name_key, name_keys,
     resolve_target,
 };
 
@@ -137,7 +137,7 @@ impl<'t> LinkSnapshot<'t> {
         for side in [Side::Before, Side::After] {
             for (index, draft) in all() {
                 let path = side.path(draft);
-                for key in path.map(keys).unwrap_or_default() {
+                for key in path.map(|path| name_keys(path.as_str())).unwrap_or_default() {
                     let there: &mut Vec<usize> = named[side as usize].entry(key).or_default();
                     there.push(index);
                 }
@@ -584,7 +584,7 @@ impl FileNames {
         for path in files.documents.iter().chain(&files.others) {
             paths.insert(path.as_str().to_owned());
             keys_of_paths.insert(name_key(path.as_str()));
-            for key in keys(path) {
+            for key in name_keys(path.as_str()) {
                 let named = by_name.entry(key).or_default();
                 named.push(path.as_str().to_owned());
             }
@@ -624,11 +624,4 @@ fn word(name: &str) -> String {
     let key = name_key(name);
     let words = key.split(|c: char| !c.is_ascii_alphanumeric());
     words.max_by_key(|word| word.len()).unwrap_or("").to_owned()
-}
-
-/// Returns the names by which wiki links refer to a file.
-fn keys(path: &NotePath) -> Vec<String> {
-    let name = name_key(path.file_name());
-    let stem = name.strip_suffix(".md").map(str::to_owned);
-    stem.into_iter().chain([name]).collect()
 }
