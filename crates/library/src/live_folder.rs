@@ -5,8 +5,11 @@ mod folder_query;
 mod link_graph;
 mod name_index;
 mod note_record;
+mod note_table;
 mod search;
 mod state;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -22,9 +25,11 @@ use sectile_vault::{RootError, Walk};
 
 pub use self::{
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
-    link_graph::LinkGraph,
-    name_index::NameIndex,
-    note_record::{HeadingRecord, LinkRecord, NoteRecord},
+    link_graph::{DiskLookup, LinkEdge, LinkGraph, LinkTarget},
+    name_index::{NameIndex, NameMatch},
+    note_record::{
+        HeadingRecord, HeadingSpelling, LinkRecord, NoteRecord, decode_records, encode_records,
+    },
     search::{FolderHit, FolderHits},
     state::{
         ChangeDetection, FolderChanges, FolderContents, FolderState, InMemoryReason, IndexProgress,

@@ -38,34 +38,13 @@ pub struct Chunk {
 pub fn chunks(source: &Source<'_>, longest: usize) -> Chunks {
     let base = source.body_start;
     let mut builder = DocumentBuilder::default();
-    let mut cutter = Chunker {
-        text: &source.text,
-        body_start: base,
-        longest,
-        headings: 0,
-        section: None,
-        open: None,
-        block: None,
-        depth: 0,
-        chunks: Vec::new(),
-    };
+    let mut chunker = Chunker::new(source, longest);
     for (event, range) in ParserInput::of(&source.text).events(base..source.text.len()) {
         let span = Span::new(base + range.start, base + range.end);
         builder.event(&event, span);
-        cutter.event(&event, span);
+        chunker.event(&event, span);
     }
-    cutter.close();
-    let document = builder.finish(source);
-    let mut chunks = cutter.chunks;
-    if !source.offsets.is_identity() {
-        for chunk in &mut chunks {
-            chunk.span = source.offsets.span_to_raw(chunk.span);
-        }
-        // A passage that was not UTF-8 cannot be quoted: its bytes are not those of the replacement character.
-        chunks.retain(|chunk| !chunk.plain.contains(char::REPLACEMENT_CHARACTER));
-    }
-    add_bare_headings(&document, source, &mut chunks);
-    Chunks { document, chunks }
+    chunker.finish(source, builder.finish(source))
 }
 
 /// Adds a chunk for each heading that has neither text nor subsections under it; it could not be found otherwise.
@@ -95,7 +74,7 @@ fn add_bare_headings(document: &Document, source: &Source<'_>, chunks: &mut Vec<
 }
 
 /// Reads parser events and combines blocks into chunks.
-struct Chunker<'t> {
+pub(crate) struct Chunker<'t> {
     text: &'t str,
     body_start: usize,
     longest: usize,
@@ -110,8 +89,37 @@ struct Chunker<'t> {
     chunks: Vec<Chunk>,
 }
 
-impl Chunker<'_> {
-    fn event(&mut self, event: &Event<'_>, span: Span) {
+impl<'t> Chunker<'t> {
+    pub(crate) fn new(source: &'t Source<'_>, longest: usize) -> Self {
+        Self {
+            text: &source.text,
+            body_start: source.body_start,
+            longest,
+            headings: 0,
+            section: None,
+            open: None,
+            block: None,
+            depth: 0,
+            chunks: Vec::new(),
+        }
+    }
+
+    /// Returns the chunks of the document that was read.
+    pub(crate) fn finish(mut self, source: &Source<'_>, document: Document) -> Chunks {
+        self.close();
+        let mut chunks = self.chunks;
+        if !source.offsets.is_identity() {
+            for chunk in &mut chunks {
+                chunk.span = source.offsets.span_to_raw(chunk.span);
+            }
+            // A passage that was not UTF-8 cannot be quoted: its bytes are not those of the replacement character.
+            chunks.retain(|chunk| !chunk.plain.contains(char::REPLACEMENT_CHARACTER));
+        }
+        add_bare_headings(&document, source, &mut chunks);
+        Chunks { document, chunks }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>, span: Span) {
         match event {
             Event::Start(Tag::Heading { .. }) if self.depth == 0 => {
                 self.close();

@@ -13,6 +13,7 @@ mod diff;
 mod digest;
 mod document;
 pub mod edit;
+mod examine;
 mod front_matter;
 mod heading_text;
 mod lines;
@@ -20,7 +21,6 @@ mod links;
 mod merge;
 mod naming;
 mod note;
-mod note_parts;
 mod options;
 mod paragraph;
 mod path;
@@ -40,18 +40,18 @@ pub use chunks::{Chunk, Chunks, chunks};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
+pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
     AnchorNames, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames, LinkPart,
     MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution, aliases,
-    block_key, front_matter_keeps_its_shape, github_anchor, links, links_near, moved_anchors,
-    joined_path, name_key, name_keys, repair_fragment, repair_path, resolve_path, resolve_target,
+    block_key, front_matter_keeps_its_shape, github_anchor, joined_path, links, links_near,
+    moved_anchors, name_key, name_keys, repair_fragment, repair_path, resolve_path, resolve_target,
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
 pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
-pub use note_parts::NoteParts;
 pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
 pub use properties::{

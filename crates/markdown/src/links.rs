@@ -27,13 +27,14 @@ pub use anchors::{
     AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
     moved_anchors,
 };
+pub(crate) use find::{LinkFinder, definitions};
 pub use find::{links, links_near};
-pub(crate) use find::{marks, read_note};
 pub use front_matter::front_matter_keeps_its_shape;
+pub(crate) use front_matter::links as front_matter_links;
 pub use heading_names::github_anchor;
 pub use paths::{
-    LinkNames, PathResolution, TargetResolution, joined_path, name_key, name_keys, repair_path, resolve_path,
-    resolve_target,
+    LinkNames, PathResolution, TargetResolution, joined_path, name_key, name_keys, repair_path,
+    resolve_path, resolve_target,
 };
 pub use repair::{Repair, repair_fragment};
 
@@ -55,7 +56,7 @@ pub struct Link {
     /// The context of the link, which decides how a repair is written.
     pub enclosure: Enclosure,
     /// The links that use a definition, `[text][label]` and the like, in order; of other links empty. Filled in only by
-    /// [`NoteParts`](crate::NoteParts), which reads the whole note.
+    /// [`examine`](crate::examine()).
     pub uses: Vec<Span>,
 }
 

@@ -24,6 +24,9 @@ pub(crate) const MAX_DEPTH: usize = 64;
 /// The most values and keys in a block, including those that aliases repeat.
 pub(crate) const MAX_NODES: usize = 100_000;
 
+/// A scalar counts as one more node for each of so many bytes, because an alias repeats its text.
+const BYTES_OF_NODE: usize = 256;
+
 /// A front matter value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -154,7 +157,8 @@ impl ValueBuilder {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
-                self.count(1)?;
+                let size = 1 + text.len() / BYTES_OF_NODE;
+                self.count(size)?;
                 let is_merge = style == ScalarStyle::Plain && text == "<<";
                 let value = match scalar(&text, style, tag.as_deref())? {
                     Value::Number(_) if self.keeps_numbers_as_written => {
@@ -162,7 +166,7 @@ impl ValueBuilder {
                     }
                     value => value,
                 };
-                self.remember(anchor, &value, 1);
+                self.remember(anchor, &value, size);
                 self.add(value, is_merge)
             }
             Event::Alias(anchor) => {

@@ -28,7 +28,7 @@ pub use self::{
         HistoryDocument, HistoryEntry, HistoryFilter, JournalState, Revision, examine,
         trust::{ForeignHistory, TrustOutcome, trust},
     },
-    links::{BrokenLink, LinkCheck},
+    links::{BrokenLink, LinkCheck, reason as link_reason},
     read::{
         View,
         part::{is_hash, page, part_hash, short_hash},

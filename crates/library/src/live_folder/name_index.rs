@@ -175,7 +175,10 @@ impl NameIndex {
                 let rest = path.strip_suffix(name);
                 rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
             };
-            ends(path) || EXTENSIONS.iter().any(|end| path.strip_suffix(end).is_some_and(ends))
+            ends(path)
+                || EXTENSIONS
+                    .iter()
+                    .any(|end| path.strip_suffix(end).is_some_and(ends))
         };
         let has_alias =
             |note: &NoteRecord| note.properties.aliases.iter().any(|alias| alias == name);
@@ -197,10 +200,12 @@ impl NameIndex {
             .filter_map(|path| self.note(path))
             .map(|note| &note.path)
             .collect();
-        let mut spelled = notes
-            .iter()
-            .filter(|path| self.note(path.as_str()).is_some_and(|note| is_spelled(note)));
-        match (spelled.next(), spelled.next()) {
+        let mut spelled = notes.iter().filter(|path| {
+            self.note(path.as_str())
+                .is_some_and(|note| is_spelled(note))
+        });
+        let only = notes.first().filter(|_| notes.len() == 1);
+        match (only.or(spelled.next()), spelled.next()) {
             (Some(only), None) => NameMatch::Note((*only).clone()),
             _ => NameMatch::Several(notes.into_iter().cloned().collect()),
         }
@@ -363,7 +368,9 @@ impl FolderNames {
     }
 
     fn at(&self, path: &str) -> Option<&NotePath> {
-        let at = self.all.binary_search_by(|folder| folder.as_str().cmp(path));
+        let at = self
+            .all
+            .binary_search_by(|folder| folder.as_str().cmp(path));
         at.ok().map(|at| &self.all[at])
     }
 

@@ -3,12 +3,14 @@
 mod codec;
 
 use sectile_markdown::{
-    AnchorNames, Anchors, Digest, LineIndex, LinkForm, NamedBlock, NamedHeading, NotePath,
-    NoteParts, Properties, Source, Span, estimate_tokens,
+    AnchorNames, Anchors, Digest, LineIndex, LinkForm, NamedBlock, NamedHeading, NoteFacts,
+    NotePath, Properties, Source, Span, examine,
 };
 
 pub use self::codec::{decode_records, encode_records};
-use crate::{facts::notebook_facts, left_out::WhyLeftOut, storage::NotebookStamp};
+use crate::{
+    facts::notebook_facts, indexing::LONGEST_CHUNK, left_out::WhyLeftOut, storage::NotebookStamp,
+};
 
 /// A note as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,48 +85,56 @@ pub struct HeadingSpelling {
 impl NoteRecord {
     /// Creates the record of a note with these bytes.
     pub fn new(path: NotePath, stamp: NotebookStamp, bytes: &[u8]) -> Self {
-        let facts = notebook_facts(bytes, &path);
-        let NoteParts {
-            document,
-            links,
-            anchors,
-            properties,
-        } = NoteParts::new(&Source::new(bytes));
-        let lines = (!links.is_empty()).then(|| LineIndex::new(bytes));
+        let facts = examine(&Source::new(bytes), LONGEST_CHUNK);
+        Self::examined(path, stamp, bytes, &facts)
+    }
+
+    /// Creates the record of a note with these bytes, which have been examined.
+    pub fn examined(path: NotePath, stamp: NotebookStamp, bytes: &[u8], facts: &NoteFacts) -> Self {
+        let metadata = notebook_facts(bytes, &path);
+        let lines = (!facts.links.is_empty()).then(|| LineIndex::new(bytes));
         let line_of = |offset: usize| {
-            let line = lines.as_ref().map_or(1, |lines| lines.position(offset).line);
+            let line = lines
+                .as_ref()
+                .map_or(1, |lines| lines.position(offset).line);
             u32::try_from(line).unwrap_or(u32::MAX)
         };
-        let sections = document.sections().iter().zip(anchors.headings);
-        let tokens = estimate_tokens(&String::from_utf8_lossy(bytes));
-        Self {
-            digest: Digest::of(bytes),
-            title: facts.title,
-            date: facts.date,
-            links: links
-                .into_iter()
-                .map(|link| LinkRecord {
-                    form: link.form,
-                    span: link.span,
-                    line: line_of(link.span.start),
-                    fragment: link.fragment_text().to_owned(),
-                    path: link.path.text,
-                    uses: link.uses,
-                })
-                .collect(),
-            headings: sections
-                .map(|(section, NamedHeading { text, raw, .. })| HeadingRecord {
+        let links = facts.links.iter().map(|link| LinkRecord {
+            form: link.form,
+            span: link.span,
+            line: line_of(link.span.start),
+            path: link.path.text.clone(),
+            fragment: link.fragment_text().to_owned(),
+            uses: link.uses.clone(),
+        });
+        let sections = facts.chunks.document.sections().iter();
+        let headings = sections
+            .zip(&facts.anchors.headings)
+            .map(|(section, named)| {
+                let NamedHeading { text, raw, .. } = named;
+                HeadingRecord {
                     level: section.level,
                     start: section.heading.start,
                     is_nested: section.extent.is_none(),
-                    spelling: (text != section.text || raw != section.text)
-                        .then(|| Box::new(HeadingSpelling { visible: text, raw })),
+                    spelling: (*text != section.text || *raw != section.text).then(|| {
+                        Box::new(HeadingSpelling {
+                            visible: text.clone(),
+                            raw: raw.clone(),
+                        })
+                    }),
                     text: section.text.clone(),
-                })
-                .collect(),
-            blocks: anchors.blocks,
-            html_ids: anchors.html_ids,
-            properties,
+                }
+            });
+        let tokens = estimate_tokens(&String::from_utf8_lossy(bytes));
+        Self {
+            digest: Digest::of(bytes),
+            title: metadata.title,
+            date: metadata.date,
+            links: links.collect(),
+            headings: headings.collect(),
+            blocks: facts.anchors.blocks.clone(),
+            html_ids: facts.anchors.html_ids.clone(),
+            properties: facts.properties.clone(),
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             ..Self::left_out(path, stamp, None)
         }
@@ -187,6 +197,10 @@ impl NoteRecord {
     pub fn time(&self) -> i64 {
         self.date.unwrap_or(self.stamp.modified)
     }
+}
+
+fn estimate_tokens(text: &str) -> usize {
+    text.len().div_ceil(4)
 }
 
 #[cfg(test)]

@@ -149,7 +149,10 @@ impl<T: TableEntry> Table<T> {
         }
         if let Entries::Several(several) = there {
             // Most tables are filled in the order of paths.
-            if several.last().is_some_and(|last| last.path() < entry.path()) {
+            if several
+                .last()
+                .is_some_and(|last| last.path() < entry.path())
+            {
                 several.push(entry.clone());
                 return;
             }
@@ -209,7 +212,9 @@ mod tests {
         let before = table.clone();
         table.insert(TableKey::new(KeyKind::Name, "new"), &path);
         let pairs = before.parts.iter().zip(&table.parts);
-        let copied = pairs.filter(|(one, other)| !Arc::ptr_eq(one, other)).count();
+        let copied = pairs
+            .filter(|(one, other)| !Arc::ptr_eq(one, other))
+            .count();
         assert_eq!(copied, 1);
         assert!(before.get(TableKey::new(KeyKind::Name, "new")).is_empty());
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, OffsetIter, Tag, TagEnd};
 
 use super::{
     Enclosure, Link, LinkForm,
@@ -37,50 +37,20 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
     }
 }
 
-/// Returns the links, tags and tasks of a document, and shows the events of its text to `see`, with ranges that count
-/// from the start of the text.
-pub(crate) fn read_note(
-    source: &Source<'_>,
-    see: &mut dyn FnMut(&Event<'_>, &Range<usize>),
-) -> (Vec<Link>, Marks) {
-    let markdown = ParserInput::of(&source.text);
-    let mut finder = LinkFinder::new(&source.text, &markdown, source.body_start);
-    finder.marks = Some(MarkReader::default());
-    finder.uses = Some(HashMap::new());
-    let body = source.body_start..source.text.len();
-    finder.read_seen(body, Definitions::Count, see);
-    let comments = std::mem::take(&mut finder.comments).finish();
-    let marks = finder.take_marks(&comments);
-    let mut links = front_matter::links(source);
-    links.extend(finder.finished(source, &comments));
-    (links, marks)
-}
-
-/// Returns the tags and tasks of a document's text.
-pub(crate) fn marks(source: &Source<'_>) -> Marks {
-    let markdown = ParserInput::of(&source.text);
-    let mut finder = LinkFinder::new(&source.text, &markdown, source.body_start);
-    finder.marks = Some(MarkReader::default());
-    finder.read(source.body_start..source.text.len(), Definitions::Count);
-    let comments = std::mem::take(&mut finder.comments).finish();
-    finder.take_marks(&comments)
-}
-
 fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
     let markdown = ParserInput::of(&source.text);
-    let mut finder = LinkFinder::new(&source.text, &markdown, part.start);
+    let mut finder = LinkFinder::new(&source.text, &markdown);
     finder.read(part, Definitions::Count);
-    let comments = match comments {
-        CommentLinks::Skip => std::mem::take(&mut finder.comments).finish(),
-        CommentLinks::Read => Vec::new(),
-    };
-    finder.finished(source, &comments)
+    if comments == CommentLinks::Read {
+        finder.comments = CommentReader::default();
+    }
+    finder.finish(source).0
 }
 
 /// Returns the links in a string that is not a document.
 pub(super) fn links_in_text(text: &str) -> Vec<Link> {
     let markdown = ParserInput::of(text);
-    let mut finder = LinkFinder::new(text, &markdown, 0);
+    let mut finder = LinkFinder::new(text, &markdown);
     finder.read(0..text.len(), Definitions::Ignore);
     let mut links = finder.links;
     links.sort_by_key(|link| (link.span, link.path.span));
@@ -111,8 +81,29 @@ enum CommentLinks {
     Read,
 }
 
+/// A link reference definition, or what looks like one.
+pub(crate) struct FoundDefinition {
+    /// Its label as [`label_key`] returns it.
+    label: String,
+    range: Range<usize>,
+    /// The destination that the parser reports.
+    dest: String,
+}
+
+/// Returns the definitions that the parser found before the first event.
+pub(crate) fn definitions(events: &OffsetIter<'_>) -> Vec<FoundDefinition> {
+    let definitions = events.reference_definitions().iter();
+    definitions
+        .map(|(label, definition)| FoundDefinition {
+            label: label_key(label),
+            range: definition.span.clone(),
+            dest: definition.dest.to_string(),
+        })
+        .collect()
+}
+
 /// Collects links. All offsets are into the whole decoded text.
-struct LinkFinder<'t> {
+pub(crate) struct LinkFinder<'t> {
     text: &'t str,
     markdown: &'t ParserInput<'t>,
     /// Start of the Markdown being read.
@@ -132,13 +123,6 @@ struct LinkFinder<'t> {
     uses: Option<HashMap<String, Vec<Span>>>,
 }
 
-/// A link reference definition, or what looks like one.
-struct FoundDefinition {
-    label: String,
-    range: Range<usize>,
-    dest: String,
-}
-
 /// A link or image whose text is being read.
 struct OpenLink {
     /// The destination that the parser reported; `None` where it is not written after the text.
@@ -150,11 +134,11 @@ struct OpenLink {
 }
 
 impl<'t> LinkFinder<'t> {
-    fn new(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
+    fn new(text: &'t str, markdown: &'t ParserInput<'t>) -> Self {
         Self {
             text,
             markdown,
-            base,
+            base: 0,
             open: Vec::new(),
             run: None,
             in_literal_block: false,
@@ -166,38 +150,36 @@ impl<'t> LinkFinder<'t> {
         }
     }
 
-    fn read(&mut self, range: Range<usize>, definitions: Definitions) {
-        self.read_seen(range, definitions, &mut |_, _| {});
+    /// Creates a finder for the events of the text from `base` on, which also reads tags, tasks and the uses of
+    /// definitions.
+    pub(crate) fn with_marks(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
+        Self {
+            base,
+            marks: Some(MarkReader::default()),
+            uses: Some(HashMap::new()),
+            ..Self::new(text, markdown)
+        }
     }
 
-    /// Like [`Self::read`], and shows every event to `see`.
-    fn read_seen(
-        &mut self,
-        range: Range<usize>,
-        definitions: Definitions,
-        see: &mut dyn FnMut(&Event<'_>, &Range<usize>),
-    ) {
+    fn read(&mut self, range: Range<usize>, wanted: Definitions) {
         self.base = range.start;
         let events = self.markdown.events(range);
-        let found: Vec<FoundDefinition> = match definitions {
-            Definitions::Count => events
-                .reference_definitions()
-                .iter()
-                .map(|(label, definition)| FoundDefinition {
-                    label: label_key(label),
-                    range: definition.span.clone(),
-                    dest: definition.dest.to_string(),
-                })
-                .collect(),
+        let found = match wanted {
+            Definitions::Count => definitions(&events),
             Definitions::Ignore => Vec::new(),
         };
         let base = self.base;
         for (event, range) in events {
-            see(&event, &range);
             self.event(&event, range.start + base..range.end + base);
         }
+        self.end(found);
+    }
+
+    /// Ends the reading of the events, and reads the definitions, whose places count from the first event.
+    pub(crate) fn end(&mut self, definitions: Vec<FoundDefinition>) {
         self.end_run();
-        for FoundDefinition { label, range, dest } in found {
+        let base = self.base;
+        for FoundDefinition { label, range, dest } in definitions {
             let known = self.links.len();
             self.definition(range.start + base..range.end + base, &dest);
             let uses = self.uses.as_mut().and_then(|uses| uses.remove(&label));
@@ -210,19 +192,28 @@ impl<'t> LinkFinder<'t> {
         }
     }
 
-    /// Returns the links in document order, without those in `comments`.
-    fn finished(self, source: &Source<'_>, comments: &[Range<usize>]) -> Vec<Link> {
-        let mut links = self.links;
-        links.retain(|link| !is_inside(comments, link.span.start));
-        for link in &mut links {
-            link.uses.retain(|span| !is_inside(comments, span.start));
+    /// Returns the links, in document order and in bytes of the source, with the tags and tasks, in offsets of the text.
+    /// Those in comments do not count.
+    pub(crate) fn finish(mut self, source: &Source<'_>) -> (Vec<Link>, Marks) {
+        let comments = self.comments.finish();
+        self.links
+            .retain(|link| !is_inside(&comments, link.span.start));
+        for link in &mut self.links {
+            link.uses.retain(|span| !is_inside(&comments, span.start));
         }
-        links.sort_by_key(|link| (link.span, link.path.span));
-        to_raw(source, &mut links);
-        links
+        self.links.sort_by_key(|link| (link.span, link.path.span));
+        let marks = self.marks.map(|marks| {
+            // The text of other links is not read for tags.
+            let wiki = self.links.iter().filter(|link| link.form.is_wiki());
+            let wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
+            let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
+            marks.finish(self.text, is_hidden)
+        });
+        to_raw(source, &mut self.links);
+        (self.links, marks.unwrap_or_default())
     }
 
-    fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
         if let Some(marks) = &mut self.marks {
             marks.event(self.text, event, &range);
         }
@@ -415,18 +406,6 @@ impl<'t> LinkFinder<'t> {
             self.links
                 .extend(link.map(|link| Link { enclosure, ..link }));
         }
-    }
-
-    /// Ends the reading of tags and tasks. Those in comments and in wiki links do not count.
-    fn take_marks(&mut self, comments: &[Range<usize>]) -> Marks {
-        let wiki = self.links.iter().filter(|link| link.form.is_wiki());
-        let mut wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
-        wiki.sort_unstable_by_key(|span| span.start);
-        let is_hidden = |at: usize| is_inside(comments, at) || is_inside(&wiki, at);
-        self.marks
-            .take()
-            .unwrap_or_default()
-            .finish(self.text, is_hidden)
     }
 
     fn extend_run(&mut self, range: Range<usize>) {

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Returns the links in the front matter of a document, in order.
-pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
+pub(crate) fn links(source: &Source<'_>) -> Vec<Link> {
     let mut found = Vec::new();
     let Some(span) = source.yaml() else {
         return found;

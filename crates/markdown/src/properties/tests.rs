@@ -1,6 +1,9 @@
 //! Tests of the properties of notes.
 
+use proptest::prelude::*;
+
 use super::*;
+use crate::{AnchorNames, chunks, examine, links, testing::cases};
 
 fn read(text: &str) -> Properties {
     properties(&Source::new(text.as_bytes()))
@@ -147,4 +150,217 @@ fn aliases_are_those_of_links() {
     let expected = crate::aliases(&Source::new(text.as_bytes()));
     assert_eq!(expected, ["Feed", "007", "2026-01-05"]);
     assert_eq!(read(text).aliases, expected);
+}
+
+#[test]
+fn numbers_and_lengths_are_bounded() {
+    let keys =
+        |number: usize| -> String { (0..number).map(|key| format!("k{key}: v\n")).collect() };
+    assert_eq!(
+        read(&format!("---\n{}---\n", keys(1_000))).fields.len(),
+        MAX_FIELDS
+    );
+    // More than YAML may have: the block is not read at all.
+    assert_eq!(read(&format!("---\n{}---\n", keys(100_000))).fields, []);
+    let items = "- v\n".repeat(1_000);
+    assert_eq!(
+        read(&format!("---\na:\n{items}---\n")).fields[0]
+            .values
+            .len(),
+        MAX_FIELD_VALUES
+    );
+    let long = "é".repeat(1_000);
+    let found = read(&format!(
+        "---\nok: {long}\n{long}: no\na: {{{long}: no}}\ntags: [{long}]\n---\n#{long} #ok\n"
+    ));
+    let [ok, tags] = found.fields.as_slice() else {
+        panic!("two fields: {:?}", found.fields);
+    };
+    assert_eq!(ok.values, ["é".repeat(MAX_VALUE_CHARS)]);
+    assert_eq!(tags.name, "tags");
+    assert_eq!(found.tags, ["ok"]);
+    let tag = "x".repeat(1 << 20);
+    assert_eq!(
+        tags_of_words(&format!(
+            "#{tag} #{}y #{}",
+            tag.replace('x', "x_"),
+            "z".repeat(MAX_NAME_CHARS)
+        )),
+        1
+    );
+    let many: String = (0..1_000)
+        .map(|tag| format!("#t{tag}\n- [ ] x\n"))
+        .collect();
+    let found = read(&many);
+    assert_eq!((found.tags.len(), found.tasks.len()), (MAX_TAGS, 1_000));
+    assert_eq!(
+        read(&"- [ ]\n".repeat(MAX_TASKS + 1)).tasks.len(),
+        MAX_TASKS
+    );
+}
+
+fn tags_of_words(text: &str) -> usize {
+    tags(text).len()
+}
+
+#[test]
+fn an_alias_cannot_repeat_a_long_value_at_will() {
+    let long = "x".repeat(1 << 16);
+    let text = format!("---\na: &a {long}\nb: [{}]\n---\n", "*a, ".repeat(50_000));
+    assert_eq!(read(&text).fields, []);
+    let text = format!("---\na: &a {long}\nb: [{}]\n---\n", "*a, ".repeat(50));
+    assert_eq!(read(&text).fields[1].values.len(), 50);
+}
+
+#[test]
+fn one_pass_finds_what_the_single_functions_find() {
+    let text = "---\ntags: a\nup: \"[[x]]\"\nalias: y\n---\n# T #b\n\n- [ ] [c](d.md#e) ^f\n- %% #g [[h]] %%\n\n[r]: s.md\n";
+    same_facts(text.as_bytes()).unwrap();
+    let facts = examine(&Source::new(text.as_bytes()), 100);
+    assert_eq!(facts.properties.tags, ["a", "b"]);
+    let blocks = facts.anchors.blocks.iter();
+    let blocks: Vec<&str> = blocks.map(|block| &text[block.start..]).collect();
+    assert_eq!(facts.links.len(), 3);
+    assert!(matches!(blocks.as_slice(), [one] if one.starts_with(" ^f\n")));
+}
+
+#[test]
+fn definitions_know_their_uses() {
+    let text = "A [first][Ref  one] and [ref one][] and [Ref One].\n\n%% [ref one] %%\n\n[other]\n\n\
+                [ref one]: x.md\n[other]: https://x.y\n[unused]: y.md\n";
+    let facts = examine(&Source::new(text.as_bytes()), 100);
+    let found = facts.links.iter();
+    let found: Vec<(&str, Vec<&str>)> = found
+        .map(|link| {
+            let uses = link.uses.iter().map(|span| &text[span.range()]);
+            (link.path.text.as_str(), uses.collect())
+        })
+        .collect();
+    let uses = vec!["[first][Ref  one]", "[ref one]", "[Ref One]"];
+    assert_eq!(found, [("x.md", uses), ("y.md", vec![])]);
+}
+
+/// Compares what [`examine`] finds with what each function finds by itself.
+fn same_facts(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let source = Source::new(bytes);
+    let facts = examine(&source, 40);
+    let cut = chunks(&source, 40);
+    prop_assert_eq!(facts.chunks.document, cut.document);
+    prop_assert_eq!(facts.chunks.chunks, cut.chunks);
+    let mut found = facts.links;
+    let is_inside = |link: &crate::Link| link.uses.iter().all(|span| span.end <= bytes.len());
+    prop_assert!(found.iter().all(is_inside));
+    found.iter_mut().for_each(|link| link.uses.clear());
+    prop_assert_eq!(found, links(&source));
+    prop_assert_eq!(
+        facts.anchors.headings.len(),
+        source.parse().sections().len()
+    );
+    prop_assert_eq!(facts.anchors, AnchorNames::new(&source));
+    prop_assert_eq!(&facts.properties.aliases, &crate::aliases(&source));
+    prop_assert_eq!(facts.properties, properties(&source));
+    Ok(())
+}
+
+/// Generates the pieces of Markdown that properties are made of, with any characters between them.
+fn markdown() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        proptest::sample::select(vec![
+            "#",
+            "#a",
+            "#b/c",
+            "_",
+            "*",
+            "-",
+            "- ",
+            "1. ",
+            "[ ] ",
+            "[x]",
+            "[[",
+            "]]",
+            "](",
+            ")",
+            "|",
+            "%%",
+            "`",
+            "```\n",
+            "~~~\n",
+            "\n",
+            "\r\n",
+            "\r",
+            "\n\n",
+            "    ",
+            "> ",
+            "# ",
+            "<!--",
+            "-->",
+            "<b>",
+            "\\",
+            "&#35;",
+            "[r]: ",
+            "[^1]: ",
+            "\0",
+            "é",
+            "---\n",
+            "tags: ",
+            "aliases: [",
+            "]",
+            "a:\n",
+            "  b: ",
+            "&x ",
+            "*x",
+            "---\ntags: [a]\n---\n",
+            ", ",
+            " ",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+        "[a-c ]{0,3}",
+    ];
+    proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(512)))]
+
+    #[test]
+    fn any_bytes_have_properties_within_bounds(
+        bytes in prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..120),
+            markdown().prop_map(String::into_bytes),
+        ],
+    ) {
+        same_facts(&bytes)?;
+        let found = properties(&Source::new(&bytes));
+        for task in &found.tasks {
+            let line = task.span.slice(&bytes);
+            prop_assert_eq!(line.len(), task.span.len());
+            prop_assert!(!line.contains(&b'\n') && !line.contains(&b'\r'), "{:?}", line);
+            let text = String::from_utf8_lossy(&bytes);
+            if text.len() == bytes.len() && !bytes.contains(&0) {
+                prop_assert!(text.is_char_boundary(task.span.start) && text.is_char_boundary(task.span.end));
+                let words = text[task.span.range()].split_once('[').map(|(marker, _)| marker);
+                prop_assert!(words.is_some_and(|marker| marker.starts_with(|c: char| "-*+".contains(c) || c.is_ascii_digit())));
+            }
+        }
+        for tag in &found.tags {
+            prop_assert!(!tag.is_empty() && !tag.starts_with('#') && tag.chars().count() <= MAX_NAME_CHARS);
+        }
+        for (index, tag) in found.tags.iter().enumerate() {
+            prop_assert!(found.tags[..index].iter().all(|other| other.to_lowercase() != tag.to_lowercase()));
+        }
+    }
+
+    #[test]
+    fn a_tag_or_task_in_code_is_never_found(before in "([a-z#\\-> ]{0,8}\n){0,4}", inside in markdown(), after in markdown()) {
+        // Neither a fence nor a line end that the fence would not see.
+        let inside = inside.replace(['`', '\r'], "");
+        let code = format!("#hidden\n- [ ] hidden\n{inside} #hidden");
+        let fenced = format!("{before}\n\n\n````\n{code}\n````\n\n{after}");
+        prop_assert!(!tags(&fenced).iter().any(|tag| tag == "hidden"), "{}", fenced);
+        prop_assert!(!tasks(&fenced).iter().any(|task| task.contains("hidden")), "{}", fenced);
+        let words = inside.replace('\n', " ").replace(['<', '[', '\\', '&', '%', '\0'], "");
+        let span = format!("x ```{words} #hidden``` y");
+        prop_assert!(!tags(&span).iter().any(|tag| tag == "hidden"), "{}", span);
+    }
 }

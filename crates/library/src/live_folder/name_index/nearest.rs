@@ -70,7 +70,10 @@ impl NameIndex {
             .filter(|(likeness, _)| *likeness > 0)
             .collect();
         let by_likeness = |one: &(u32, &Arc<NoteRecord>), other: &(u32, &Arc<NoteRecord>)| {
-            other.0.cmp(&one.0).then_with(|| one.1.path.cmp(&other.1.path))
+            other
+                .0
+                .cmp(&one.0)
+                .then_with(|| one.1.path.cmp(&other.1.path))
         };
         if likely.len() > MOST_COMPARED {
             likely.select_nth_unstable_by(MOST_COMPARED - 1, by_likeness);
@@ -90,9 +93,12 @@ impl NameIndex {
 /// Iterates over the names of a note that are compared.
 fn names(note: &NoteRecord) -> impl Iterator<Item = &str> {
     let aliases = note.properties.aliases.iter().take(MOST_ALIASES);
-    [without_extension(note.path.file_name()), note.title.as_str()]
-        .into_iter()
-        .chain(aliases.map(String::as_str))
+    [
+        without_extension(note.path.file_name()),
+        note.title.as_str(),
+    ]
+    .into_iter()
+    .chain(aliases.map(String::as_str))
 }
 
 /// Returns how similar the most similar name of a note is, in hundredths: few letters differ, or words are the same.

@@ -47,7 +47,13 @@ fn a_record_holds_what_a_note_says() {
         links,
         [
             (LinkForm::Wiki, 10, "Plan", "Budget", vec![]),
-            (LinkForm::Definition, 21, "../hay.md", "amount", vec!["[hay][h]"]),
+            (
+                LinkForm::Definition,
+                21,
+                "../hay.md",
+                "amount",
+                vec!["[hay][h]"]
+            ),
         ]
     );
     let headings = note.headings.iter();
@@ -95,9 +101,27 @@ fn a_lie_about_a_length_costs_nothing() {
 /// Generates notes with every kind of part.
 fn note_text() -> impl Strategy<Value = String> {
     let part = proptest::sample::select(vec![
-        "---\n", "a: [1, b]\n", "aliases: x\n", "# H *x*\n", "> ## Q {#id}\n", "\n\n", "[[A#b]]",
-        "![[p.png]]", "[t](u/v.md#w)", "[r]: z.md\n", "[r]", "#tag/a ", "- [ ] do\n", "- [x] é\n",
-        " ^b1\n", "<a name=q>", "%%", "`", "\r", "\u{0}", "漢字 ",
+        "---\n",
+        "a: [1, b]\n",
+        "aliases: x\n",
+        "# H *x*\n",
+        "> ## Q {#id}\n",
+        "\n\n",
+        "[[A#b]]",
+        "![[p.png]]",
+        "[t](u/v.md#w)",
+        "[r]: z.md\n",
+        "[r]",
+        "#tag/a ",
+        "- [ ] do\n",
+        "- [x] é\n",
+        " ^b1\n",
+        "<a name=q>",
+        "%%",
+        "`",
+        "\r",
+        "\u{0}",
+        "漢字 ",
     ]);
     proptest::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
 }

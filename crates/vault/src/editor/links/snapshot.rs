@@ -137,7 +137,10 @@ impl<'t> LinkSnapshot<'t> {
         for side in [Side::Before, Side::After] {
             for (index, draft) in all() {
                 let path = side.path(draft);
-                for key in path.map(|path| name_keys(path.as_str())).unwrap_or_default() {
+                for key in path
+                    .map(|path| name_keys(path.as_str()))
+                    .unwrap_or_default()
+                {
                     let there: &mut Vec<usize> = named[side as usize].entry(key).or_default();
                     there.push(index);
                 }
