@@ -1,6 +1,7 @@
 //! A folder of notes that people and programs edit while it is served: its notes, text, links and names, up to date
 //! with every call.
 
+mod facet_index;
 mod folder_query;
 mod link_graph;
 mod name_index;
@@ -24,6 +25,7 @@ use sectile_markdown::NotePath;
 use sectile_vault::{RootError, Walk};
 
 pub use self::{
+    facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
     link_graph::{DiskLookup, LinkEdge, LinkGraph, LinkTarget},
     name_index::{NameIndex, NameMatch},
