@@ -84,7 +84,7 @@ impl FolderStorage {
         stop: &dyn Fn() -> bool,
         enter: &mut dyn FnMut(&str),
     ) -> Result<(Vec<NotebookFile>, Inventory), StorageError> {
-        let listed = self.root.inventory(&self.walk, stop, enter);
+        let listed = self.root.inventory(None, &self.walk, stop, enter);
         let mut inventory = listed.map_err(|error| failed(&error))?;
         let documents = std::mem::take(&mut inventory.documents).into_iter();
         let documents = documents.map(|(notebook, stamp)| NotebookFile {

@@ -6,6 +6,7 @@
 
 mod error;
 pub(crate) mod heading;
+mod insertion;
 mod payload;
 mod placement;
 mod plan;
@@ -14,6 +15,7 @@ mod verify;
 
 pub use self::{
     error::{EditError, Escape},
+    insertion::TextPlacement,
     payload::PayloadHeadings,
     placement::SectionPlacement,
     spacing::content_span,
@@ -104,6 +106,15 @@ pub enum Edit<'a> {
         new: &'a str,
         /// How often `old` must occur.
         expected: usize,
+    },
+    /// Adds text without replacing any. Blank lines that separate it from what is there are added as needed.
+    InsertText {
+        /// Where to add it.
+        place: TextPlacement,
+        /// The text to add. May contain headings.
+        text: &'a str,
+        /// How to treat headings in the text.
+        headings: PayloadHeadings,
     },
     /// Applies changes to the front matter, already planned and verified.
     FrontMatter(Changes),

@@ -2,97 +2,112 @@
 //!
 //! A [`Segment`] holds some documents. A [`Corpus`] is the live part of several segments: replaced and removed
 //! documents stay in their file, but affect nothing. So an updated corpus answers exactly like one built from scratch.
+//!
+//! Inside, every chunk of every file has a slot, whether it is live or not: those of the first file, then those of the
+//! next. Slots never change when documents do. The numbers that callers see follow the order of the documents, and are
+//! computed from slots when they are needed.
 
+mod documents;
 mod records;
 mod search;
 mod segment;
 #[cfg(test)]
 mod tests;
 
+use std::{ops::Range, sync::Arc};
+
+use self::documents::Documents;
 pub use self::{
+    documents::DocumentLocation,
     records::{Candidate, Record, RecordBuilder, record_rules, search_candidates},
     search::{ChunkHit, FUSION, SearchResults},
     segment::{Chunk, Segment, SegmentBuilder},
 };
 pub(crate) use self::{search::nearness, segment::embedded};
-use crate::lexical::{DEAD, Segments};
+use crate::lexical::{LivePassages, Query, Segments};
 
 /// The live chunks of several segments.
 #[derive(Debug)]
 pub struct Corpus {
     files: Vec<CorpusSegment>,
     words: Segments,
-    /// The segment of each live chunk, and its number there.
-    chunks: Vec<(u32, u32)>,
-    /// First chunk of each document, and one more for the end.
-    starts: Vec<u32>,
+    documents: Documents,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CorpusSegment {
     segment: Segment,
-    /// Maps a chunk of the file to its number among the live ones, or to [`DEAD`].
-    numbers: Vec<u32>,
-}
-
-/// The location of a live document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DocumentLocation {
-    /// Number of the segment.
-    pub segment: usize,
-    /// Number of the document in the segment.
-    pub document: usize,
+    living: Arc<LivePassages>,
+    /// The slot of its first chunk.
+    first_slot: usize,
 }
 
 impl Corpus {
-    /// Creates a corpus of the given live documents; their order breaks ties between hits. Documents of one segment
-    /// must be in the order that they have there. Locations that do not exist are skipped, and so are duplicates.
+    /// Creates a corpus of the given live documents; their order breaks ties between hits. Locations that do not exist
+    /// have no chunks, and neither do duplicates.
     #[must_use]
     pub fn new(segments: Vec<Segment>, documents: &[DocumentLocation]) -> Self {
-        let mut files: Vec<CorpusSegment> = segments
-            .into_iter()
-            .map(|segment| CorpusSegment {
-                numbers: vec![DEAD; segment.chunks()],
+        Self::of(Vec::new(), &Documents::default(), segments, documents)
+    }
+
+    /// Returns a corpus with `added` after the segments of this one, and with these live documents. Its cost grows with
+    /// the number of documents and the length of those that changed, not with the number of chunks.
+    #[must_use]
+    pub fn with_changes(&self, added: Vec<Segment>, documents: &[DocumentLocation]) -> Self {
+        Self::of(self.files.clone(), &self.documents, added, documents)
+    }
+
+    fn of(
+        mut files: Vec<CorpusSegment>,
+        before: &Documents,
+        added: Vec<Segment>,
+        documents: &[DocumentLocation],
+    ) -> Self {
+        let mut first_slot = files.last().map_or(0, |last| last.slots().end);
+        for segment in added {
+            let living = Arc::new(LivePassages::none(segment.chunks()));
+            files.push(CorpusSegment {
+                living,
+                first_slot,
                 segment,
-            })
-            .collect();
-        let mut chunks = Vec::new();
-        let mut starts = Vec::with_capacity(documents.len() + 1);
-        for place in documents {
-            starts.push(chunks.len() as u32);
-            let Some(file) = files.get_mut(place.segment) else {
-                continue;
-            };
-            for chunk in file.segment.chunks_of(place.document) {
-                if let Some(number) = file.numbers.get_mut(chunk).filter(|it| **it == DEAD) {
-                    *number = chunks.len() as u32;
-                    chunks.push((place.segment as u32, chunk as u32));
+            });
+            first_slot += files.last().map_or(0, |file| file.segment.chunks());
+        }
+        let documents = Documents::new(&files, documents);
+        for (number, file) in files.iter_mut().enumerate() {
+            for (document, is_live) in documents.changes(before, number) {
+                let words = file.segment.words();
+                let living = Arc::make_mut(&mut file.living);
+                for chunk in file.segment.chunks_of(document) {
+                    living.set(&words, chunk, is_live);
                 }
             }
         }
-        starts.push(chunks.len() as u32);
         let words = files
             .iter()
-            .map(|file| (file.segment.words(), file.numbers.clone()))
-            .collect();
+            .map(|file| (file.segment.words(), Arc::clone(&file.living)));
         Self {
             words: Segments::new(words),
             files,
-            chunks,
-            starts,
+            documents,
         }
     }
 
     /// Returns the number of live chunks.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.chunks.len()
+        self.documents.chunks()
     }
 
     /// Returns `true` if there are no live chunks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.len() == 0
+    }
+
+    /// Iterates over its segments. A [`DocumentLocation`] refers to them by their index.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = &Segment> {
+        self.files.iter().map(|file| &file.segment)
     }
 
     /// Returns whether a read found that a file has changed since it was opened. The results of a search that was
@@ -123,35 +138,90 @@ impl Corpus {
     }
 
     fn at(&self, number: usize) -> Option<(&Segment, usize)> {
-        let (file, chunk) = self.chunks.get(number)?;
-        let file = self.files.get(*file as usize)?;
-        Some((&file.segment, *chunk as usize))
+        let document = self.document_of(number);
+        let inside = number - self.chunks_of(document).start;
+        let place = self.documents.place(document)?;
+        let segment = &self.files.get(place.segment)?.segment;
+        let chunk = segment.chunks_of(place.document).nth(inside)?;
+        Some((segment, chunk))
     }
 
     /// Returns the chunks of a document.
     #[must_use]
-    pub fn chunks_of(&self, document: usize) -> std::ops::Range<usize> {
-        let start = |at: usize| {
-            self.starts
-                .get(at)
-                .map_or(self.len(), |start| *start as usize)
-        };
-        start(document)..start(document + 1)
+    pub fn chunks_of(&self, document: usize) -> Range<usize> {
+        self.documents.chunks_of(document)
     }
 
     /// Returns the number of the document that contains a chunk.
     #[must_use]
     pub fn document_of(&self, chunk: usize) -> usize {
-        let behind = self
-            .starts
-            .partition_point(|start| *start as usize <= chunk);
-        behind.saturating_sub(1)
+        self.documents.document_of(chunk)
     }
 
     /// Returns the live chunks that `wanted` accepts, in order.
     pub fn chunks_where(&self, wanted: impl Fn(&Chunk) -> bool) -> Vec<usize> {
-        (0..self.len())
-            .filter(|number| self.chunk(*number).is_some_and(|chunk| wanted(&chunk)))
-            .collect()
+        let is_wanted = |segment: &Segment, chunk| {
+            let chunk = segment.chunk(chunk);
+            chunk.is_some_and(|chunk| wanted(&chunk))
+        };
+        let mut found = Vec::new();
+        for document in 0..self.documents.len() {
+            let slots = self.slots_of(document);
+            let Some(file) = self.file_of(slots.start) else {
+                continue;
+            };
+            let first = self.chunks_of(document).start;
+            let slots = slots.enumerate();
+            let here = slots.filter(|(_, slot)| is_wanted(&file.segment, slot - file.first_slot));
+            found.extend(here.map(|(inside, _)| first + inside));
+        }
+        found
+    }
+
+    /// Returns the file that a slot belongs to.
+    fn file_of(&self, slot: usize) -> Option<&CorpusSegment> {
+        let behind = self.files.partition_point(|file| file.first_slot <= slot);
+        // Files without chunks share their first slot with the next.
+        let file = self.files.get(behind.checked_sub(1)?)?;
+        file.slots().contains(&slot).then_some(file)
+    }
+
+    /// Returns the slots of a document's chunks; empty if it has none.
+    fn slots_of(&self, document: usize) -> Range<usize> {
+        let chunks = self.chunks_of(document).len();
+        let place = self.documents.place(document).filter(|_| chunks > 0);
+        let start = place.and_then(|place| {
+            let file = self.files.get(place.segment)?;
+            Some(file.first_slot + file.segment.chunks_of(place.document).start)
+        });
+        start.map_or(0..0, |start| start..start + chunks)
+    }
+
+    /// Returns the number of the live chunk in a slot.
+    fn number_of(&self, slot: usize) -> usize {
+        let number = || {
+            let behind = self.files.partition_point(|file| file.first_slot <= slot);
+            let at = behind.checked_sub(1)?;
+            let segment = &self.files.get(at)?.segment;
+            let chunk = slot - self.files[at].first_slot;
+            let document = segment.document_of(chunk)?;
+            let inside = chunk - segment.chunks_of(document).start;
+            let number = self.documents.number(at, document)?;
+            Some(self.chunks_of(number).start + inside)
+        };
+        number().unwrap_or(usize::MAX)
+    }
+
+    /// Parses a question of any length. If it exceeds the limits of [`Query::parse`], the words that most chunks have
+    /// are dropped, because they cost most and say least; returns them too, the costliest first.
+    #[must_use]
+    pub fn lenient_query(&self, text: &str) -> (Query, Vec<String>) {
+        Query::lenient(text, |word| self.words.frequency_of(word))
+    }
+}
+
+impl CorpusSegment {
+    fn slots(&self) -> Range<usize> {
+        self.first_slot..self.first_slot + self.segment.chunks()
     }
 }

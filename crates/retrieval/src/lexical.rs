@@ -22,8 +22,9 @@ mod terms;
 use self::terms::Posting;
 pub(crate) use self::{
     candidates::Candidates,
+    search::Phrases,
     segment::{LexicalBuilder, LexicalSegment},
-    segments::{DEAD, Segments},
+    segments::{LivePassages, Segments},
 };
 pub use self::{
     candidates::{Lookup, Statistics},

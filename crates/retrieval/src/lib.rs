@@ -37,6 +37,6 @@ pub use lexical::{
 pub use passage_vectors::{Meanings, NearPassage};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{
-    Manifest, ManifestEntry, OpenIndex, SecondTierWriter, Store, StoreError, VectorCache,
-    VectorKey, Writer,
+    CacheFolder, CachedIndex, Manifest, ManifestEntry, OpenIndex, SecondTierWriter, Store,
+    StoreError, VectorCache, VectorKey, Writer,
 };

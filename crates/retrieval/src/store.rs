@@ -14,24 +14,35 @@ use std::{io, path::Path};
 
 use sectile_markdown::Digest;
 
+pub use self::{
+    folder::{CacheFolder, CachedIndex},
+    manifest::{Manifest, ManifestEntry},
+    meaning::{SecondTierWriter, VectorCache, VectorKey},
+};
 use self::{
     folder::{Folder, Lock},
     meaning::MEANING,
 };
-pub use self::{
-    manifest::{Manifest, ManifestEntry},
-    meaning::{SecondTierWriter, VectorCache, VectorKey},
+use crate::{
+    Bytes, Corpus, DocumentLocation, Embedder, FormatError, Segment,
+    container::{self, Container, Name},
 };
-use crate::{Bytes, Corpus, DocumentLocation, Embedder, FormatError, Segment};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
+/// The file that says what an index is for.
+const LABEL: &str = "label";
+/// The file of what the caller keeps beside the index.
+const RECORDS: &str = "records";
+const RECORDS_VERSION: u32 = 1;
+const RECORDS_PART: Name = *b"records ";
 /// The prefix of segment names.
 const SEGMENT: &str = "segment-";
 /// The largest manifest, the largest file of an index, and the largest total size of its segments, in bytes. Real
 /// indexes are far smaller; a sparse file may claim to be larger than the memory.
 const MOST_MANIFEST: u64 = 256 << 20;
 const MOST_FILE: u64 = 1 << 30;
+const MOST_RECORDS: u64 = 512 << 20;
 const MOST_SEGMENTS: u64 = 4 << 30;
 /// Attempts to open an index: a writer may remove a segment after a reader has read the manifest; then there is a new
 /// manifest.
@@ -113,6 +124,45 @@ impl Store {
     pub fn make_at(location: &Path) -> io::Result<Self> {
         let folder = Folder::make(location)?;
         Ok(Self { folder })
+    }
+
+    /// Like [`Self::make_at`], for an index that can be made again: its files are not flushed to disk.
+    ///
+    /// # Errors
+    /// As [`Self::make_at`].
+    pub fn make_cache_at(location: &Path) -> io::Result<Self> {
+        let mut store = Self::make_at(location)?;
+        store.folder.is_cache = true;
+        Ok(store)
+    }
+
+    /// Says what the index is for, and that it was used now. See [`CacheFolder`].
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn label(&self, label: &str) -> io::Result<()> {
+        self.folder.write(LABEL, label.as_bytes())
+    }
+
+    /// Reads what [`Writer::write_records`] wrote; `None` if there is nothing, or nothing that can be used.
+    #[must_use]
+    pub fn records(&self) -> Option<Bytes> {
+        let (origin, _) = self.folder.origin(RECORDS, MOST_RECORDS).ok()?;
+        let container = Container::open(&origin, RECORDS_VERSION).ok()?;
+        container.part(&RECORDS_PART).ok()
+    }
+
+    /// Opens one segment.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn segment(
+        &self,
+        name: &str,
+        embedder: Option<&dyn Embedder>,
+    ) -> Result<Segment, StoreError> {
+        let (origin, _) = self.folder.origin(name, MOST_FILE)?;
+        Ok(Segment::of(&origin, embedder)?)
     }
 
     /// Returns a digest of the current manifest and of the stamps of the segments that it names, or `None` if nothing
@@ -198,6 +248,16 @@ impl Writer<'_> {
         let name = format!("{SEGMENT}{digits}");
         self.store.folder.write(&name, segment)?;
         Ok(name)
+    }
+
+    /// Keeps `records` beside the index. What they mean is up to the caller; a reader must expect them to be of another
+    /// state than the manifest.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn write_records(&self, records: &[u8]) -> io::Result<()> {
+        let file = container::write(RECORDS_VERSION, &[(RECORDS_PART, records)]);
+        self.store.folder.write(RECORDS, &file)
     }
 
     /// Makes `manifest` the current state of the index, and removes what it does not name.

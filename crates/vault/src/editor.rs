@@ -25,7 +25,9 @@ use sectile_markdown::{Changes, LetterCase};
 pub use self::{
     error::{Candidate, Conflict, EditorError},
     history::{
-        HistoryDocument, HistoryEntry, HistoryFilter, JournalState, Revision, examine,
+        HistoryDocument, HistoryEntry, HistoryFilter, JournalState, Revision,
+        changes::ChangeFilter,
+        examine,
         trust::{ForeignHistory, TrustOutcome, trust},
     },
     links::{BrokenLink, LinkCheck, reason as link_reason},
@@ -39,8 +41,8 @@ pub use self::{
         WriteRequest,
         operation::{
             CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-            Operation, Placement, RelativePlacement, RenameDocument, RenameSection, Scope,
-            SetFrontMatter, UpdateSection,
+            Operation, PlaceText, Placement, RelativePlacement, RenameDocument, RenameFolder,
+            RenameSection, Scope, SetFrontMatter, TextPlace, UpdateSection,
         },
         report::{DocumentReport, StepReport, WriteReport},
         undo::UndoRequest,
@@ -50,7 +52,9 @@ use self::{
     folder::DocumentFolder, history::DocumentHistory, read::DocumentReader, store::JournalStore,
     write::DocumentWriter,
 };
-use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name, journal::Damage};
+use crate::{
+    JournalKey, NotePath, PathRules, Root, RootError, Walk, fs::is_markdown_name, journal::Damage,
+};
 
 /// Bounds on the editor's work.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +124,12 @@ pub struct EditorOptions {
     /// Selects the documents that are listed, can be changed, and have their links repaired and checked. Others can
     /// still be read.
     pub walk: Walk,
+    /// What is hidden: for every call as if it did not exist. Nothing in a hidden folder is exempt.
+    pub hide: PathRules,
+    /// What is visible: everything else is hidden. Without patterns, everything is visible.
+    pub read: PathRules,
+    /// What may be changed. Without patterns, everything may.
+    pub write: PathRules,
     /// Whether nothing at all may be written, neither documents nor anything in `.sectile`.
     pub read_only: bool,
 }
@@ -133,6 +143,9 @@ impl EditorOptions {
             clock,
             key,
             walk: Walk::default(),
+            hide: PathRules::default(),
+            read: PathRules::default(),
+            write: PathRules::default(),
             read_only: false,
         }
     }
@@ -290,6 +303,40 @@ impl Editor {
         filter: &HistoryFilter,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
         self.history.history_of(document, filter)
+    }
+
+    /// Returns the changes of the whole folder that `filter` selects, newest first, and whether there are more. Changes
+    /// that other programs made to documents with a history are entered first.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the journal cannot be read.
+    pub fn changes(&self, filter: &ChangeFilter) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history.changes(filter)
+    }
+
+    /// Returns the entry with this number.
+    ///
+    /// # Errors
+    /// [`EditorError::EntryNotFound`] when there is none.
+    pub fn entry(&self, number: u64) -> Result<HistoryEntry, EditorError> {
+        self.history.entry(number)
+    }
+
+    /// Returns the newest entry of this caller that is not undone, or else its newest undo, whose undoing is a redo.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the journal cannot be read.
+    pub fn newest_change_of(&self, actor: &str) -> Result<Option<u64>, EditorError> {
+        self.history.newest_change_of(actor)
+    }
+
+    /// Removes a folder that has nothing in it.
+    ///
+    /// # Errors
+    /// [`EditorError::FolderNotFound`] when there is none, [`EditorError::FolderNotEmpty`] when it holds something;
+    /// then it stays.
+    pub fn remove_empty_folder(&self, path: &NotePath) -> Result<(), EditorError> {
+        self.folder.remove_empty_folder(path)
     }
 
     /// Returns the document at `path`, or the last one that was deleted there if there is no file.

@@ -230,6 +230,22 @@ impl Root {
         self.location.join(path).is_dir()
     }
 
+    /// Returns numbers that identify the folder as it is now, or `None` if it cannot be opened. They change when
+    /// another folder takes its place. Where the system has no such numbers, they are always the same.
+    #[must_use]
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        let metadata = self.dir().and_then(|dir| dir.dir_metadata()).ok()?;
+        #[cfg(unix)]
+        {
+            use cap_std::fs::MetadataExt as _;
+            Some((metadata.dev(), metadata.ino()))
+        }
+        #[cfg(not(unix))]
+        {
+            metadata.is_dir().then_some((0, 0))
+        }
+    }
+
     /// Returns whether the folder itself can still be opened.
     #[must_use]
     pub fn is_there(&self) -> bool {
@@ -260,7 +276,7 @@ impl Root {
             return Err(ReadError::TooLarge { limit });
         }
         let bytes =
-            read_bounded(file, metadata.len(), limit).map_err(|error| read_error(&error))?;
+            read_bounded(&file, metadata.len(), limit).map_err(|error| read_error(&error))?;
         if bytes.len() as u64 > limit {
             Err(ReadError::TooLarge { limit })
         } else {
@@ -417,7 +433,7 @@ fn open_confined(dir: &Dir, path: &Path) -> Result<File, ReadError> {
 }
 
 /// Reads a file of `expected` bytes, which may grow meanwhile: at most one byte more than `limit`.
-fn read_bounded(mut file: File, expected: u64, limit: u64) -> io::Result<Vec<u8>> {
+fn read_bounded(mut file: &File, expected: u64, limit: u64) -> io::Result<Vec<u8>> {
     // One large read: reading to an unknown end takes many small ones.
     let mut bytes = vec![0; usize::try_from(expected).unwrap_or_default()];
     let mut filled = 0;

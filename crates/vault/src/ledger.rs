@@ -23,6 +23,8 @@ pub(crate) struct Ledger {
     /// Ids of deleted sections, with the entry that deleted them.
     deleted: HashMap<String, u64>,
     entries: BTreeMap<u64, EntryCard>,
+    /// The entries that were undone and not redone.
+    taken_back: HashSet<u64>,
     pending: BTreeMap<u64, PendingIntent>,
     requests: HashMap<String, (String, u64)>,
     /// The batches of all ids that were ever handed out.
@@ -307,6 +309,20 @@ impl Ledger {
         self.entries.get(&number)
     }
 
+    /// Returns whether an entry was undone and not redone.
+    pub(crate) fn is_taken_back(&self, number: u64) -> bool {
+        self.taken_back.contains(&number)
+    }
+
+    /// Returns the entries before `before`, or all of them, oldest first.
+    pub(crate) fn entries_before(
+        &self,
+        before: Option<u64>,
+    ) -> impl DoubleEndedIterator<Item = &EntryCard> {
+        let end = before.unwrap_or(u64::MAX);
+        self.entries.range(..end).map(|(_, card)| card)
+    }
+
     /// Returns all entries, oldest first.
     pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = &EntryCard> {
         self.entries.values()
@@ -529,6 +545,11 @@ impl Ledger {
             self.requests
                 .insert(request.id.clone(), (request.digest.clone(), entry.number));
         }
+        match entry.kind {
+            EntryKind::Undo(target) => self.taken_back.insert(target),
+            EntryKind::Redo(target) => self.taken_back.remove(&target),
+            EntryKind::Edit | EntryKind::Foreign => false,
+        };
         self.entries.insert(entry.number, EntryCard::of(pending));
     }
 

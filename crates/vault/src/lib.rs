@@ -20,6 +20,6 @@ pub use journal::JournalKey;
 // Re-exported because this crate's API takes them, so that its users need no second import.
 pub use sectile_markdown::{NotePath, PathError};
 pub use walk::{
-    Checkup, ExclusionReason, FileStamp, Inventory, LeftOutReason, PatternError, Survey, Walk,
-    WalkError,
+    Checkup, ExclusionReason, FileStamp, Inventory, InventoryItem, LeftOutReason, PathRules,
+    PatternError, Survey, Walk, WalkError,
 };

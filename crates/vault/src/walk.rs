@@ -7,8 +7,9 @@
 mod checkup;
 mod inventory;
 mod list;
+mod path_rules;
 
-use std::{io, path::Path, rc::Rc};
+use std::{collections::HashSet, io, path::Path, rc::Rc};
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
@@ -18,7 +19,15 @@ use ignore::{
 };
 
 use self::list::Listing;
-pub use self::{checkup::Checkup, inventory::Inventory, list::FileStamp};
+pub(crate) use self::list::stamp;
+pub use self::{
+    checkup::Checkup,
+    inventory::{Inventory, InventoryItem},
+    list::FileStamp,
+    path_rules::PathRules,
+};
+use sectile_markdown::LetterCase;
+
 use crate::{
     NotePath, Root,
     editor::is_markdown,
@@ -32,6 +41,8 @@ pub struct Walk {
     exclude: Vec<String>,
     included: Gitignore,
     excluded: Gitignore,
+    hidden: PathRules,
+    readable: PathRules,
 }
 
 /// An invalid pattern.
@@ -109,6 +120,8 @@ impl Default for Walk {
             exclude: Vec::new(),
             included: Gitignore::empty(),
             excluded: Gitignore::empty(),
+            hidden: PathRules::default(),
+            readable: PathRules::default(),
         }
     }
 }
@@ -125,7 +138,55 @@ impl Walk {
             excluded: matcher(&exclude)?,
             include,
             exclude,
+            ..Self::default()
         })
+    }
+
+    /// Returns the walk for which whatever `rules` cover does not exist. Nothing in a hidden folder is exempt.
+    #[must_use]
+    pub fn hiding(self, rules: PathRules) -> Self {
+        Self {
+            hidden: rules,
+            ..self
+        }
+    }
+
+    /// Returns the walk for which only files that `rules` cover exist, or all files if there are no rules.
+    #[must_use]
+    pub fn reading(self, rules: PathRules) -> Self {
+        Self {
+            readable: rules,
+            ..self
+        }
+    }
+
+    /// Returns whether the rules of the walk hide a file at `path`.
+    #[must_use]
+    pub fn hides(&self, path: &NotePath) -> bool {
+        self.hidden.enclose(path.as_str(), false) || !self.may_be_read(path.as_str())
+    }
+
+    /// Returns whether the rules of the walk hide a folder at `path` with everything in it. A folder may be visible
+    /// although nothing in it is.
+    #[must_use]
+    pub fn hides_folder(&self, path: &NotePath) -> bool {
+        self.hidden.enclose(path.as_str(), true)
+    }
+
+    /// Like [`Self::hides`], for an entry of a folder that is not hidden.
+    fn hides_entry(&self, path: &str, is_folder: bool) -> bool {
+        (!self.hidden.is_empty() && self.hidden.cover_at(path, is_folder))
+            || (!is_folder && !self.may_be_read(path))
+    }
+
+    fn may_be_read(&self, path: &str) -> bool {
+        self.readable.is_empty() || self.readable.cover_at(path, false)
+    }
+
+    /// Returns the same walk without rules that hide.
+    pub(crate) fn of_everything(&self) -> Self {
+        let all = PathRules::default();
+        self.clone().hiding(all.clone()).reading(all)
     }
 
     /// Returns the patterns that a document must match.
@@ -153,8 +214,22 @@ impl Walk {
 }
 
 fn matcher(patterns: &[String]) -> Result<Gitignore, PatternError> {
+    build_matcher(patterns, LetterCase::Matters)
+}
+
+/// Returns a matcher for one pattern, whatever the letter case of a path.
+fn matcher_ignoring_case(pattern: &str) -> Result<Gitignore, PatternError> {
+    build_matcher(&[pattern.to_owned()], LetterCase::MayDiffer)
+}
+
+fn build_matcher(patterns: &[String], case: LetterCase) -> Result<Gitignore, PatternError> {
     let mut builder = GitignoreBuilder::new("");
     builder.allow_unclosed_class(false);
+    let set = builder.case_insensitive(case == LetterCase::MayDiffer);
+    set.map_err(|error| PatternError {
+        pattern: patterns.join(" "),
+        reason: error.to_string(),
+    })?;
     let refused = |pattern: &str, error: &ignore::Error| PatternError {
         pattern: pattern.to_owned(),
         reason: match error {
@@ -239,6 +314,9 @@ impl Root {
         }
         found.documents.sort();
         found.others.sort();
+        if !walk.readable.is_empty() {
+            found.drop_unseen_folders();
+        }
         Ok(found)
     }
 }
@@ -261,6 +339,19 @@ pub(crate) struct Files {
     pub(crate) left_out: Vec<(String, LeftOutReason)>,
     /// Files with their stamps, instead of `documents` and `others`.
     pub(crate) listing: Option<Listing>,
+}
+
+impl Files {
+    /// Drops the folders in which nothing is visible.
+    fn drop_unseen_folders(&mut self) {
+        let files = self.documents.iter().chain(&self.others);
+        let paths = files.map(NotePath::as_str);
+        let paths = paths.chain(self.skipped.iter().map(String::as_str));
+        let seen: HashSet<&str> = paths
+            .flat_map(|path| path.match_indices('/').map(|(end, _)| &path[..end]))
+            .collect();
+        self.folders.retain(|folder| seen.contains(folder.as_str()));
+    }
 }
 
 /// A folder that is still to be read.
@@ -298,11 +389,17 @@ impl PendingFolder {
                 Ok(name) => name,
                 Err(name) => {
                     let path = joined(&self.path, &name.to_string_lossy());
+                    if walk.hides_entry(&path, kind.is_dir()) {
+                        continue;
+                    }
                     found.passed_over.push((path, ExclusionReason::OddName));
                     continue;
                 }
             };
             let path = joined(&self.path, &name);
+            if walk.hides_entry(&path, kind.is_dir()) {
+                continue;
+            }
             let left_out = why_left_out(&name, &path, kind.is_dir(), walk, rules.as_deref());
             let ignored = left_out.is_some();
             // A name with a backslash would be read as a different path.
@@ -396,7 +493,7 @@ fn is_left_out(
     walk: &Walk,
     rules: Option<&Rules>,
 ) -> bool {
-    why_left_out(name, path, is_folder, walk, rules).is_some()
+    walk.hides_entry(path, is_folder) || why_left_out(name, path, is_folder, walk, rules).is_some()
 }
 
 /// Returns the reason it is left out, if it is.

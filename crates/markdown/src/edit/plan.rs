@@ -113,6 +113,11 @@ impl EditableDocument<'_> {
                 new,
                 expected,
             } => self.text_change(within, old, new, expected),
+            Edit::InsertText {
+                place,
+                text,
+                headings,
+            } => self.text_insertion(place, text, headings, spacing),
             Edit::FrontMatter(ref changes) => Ok(Plan {
                 changes: changes.iter().cloned().collect(),
                 expected: self.all_kept(),

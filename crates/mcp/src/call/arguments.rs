@@ -1,13 +1,17 @@
 //! Checks arguments against a tool's schema before a handler runs.
 //!
-//! It knows the keywords that schemas generated from types use. A message never repeats what the caller sent: it names
-//! the place with words of the schema and positions only, such as `edits[2].section_id`.
+//! It knows the keywords that schemas generated from types use. A message names the place with words of the schema and
+//! positions only, such as `edits[2].section_id`. It never repeats a value that the caller sent, and the name of an
+//! unknown argument only in a world that has its own error for it.
 
 use std::{cmp::Ordering, fmt};
 
 use serde_json::{Number, Value};
 
-use crate::{Failure, FailureKind, JsonObject};
+use crate::{
+    ArgumentAlias, ErrorRow, Failure, FailureKind, JsonObject,
+    call::error_text::{MAX_OFFERED, nearest, quoted},
+};
 
 /// Number of references that may lead from one schema to the next without going deeper into the arguments. Guards
 /// against schemas that refer to each other.
@@ -16,24 +20,124 @@ const MAX_HOPS: usize = 32;
 /// Number of forms of a value that are searched for whole numbers. Guards against schemas that refer to each other.
 const MAX_FORMS: usize = 256;
 
-/// Checks `arguments` against an input schema made by [`crate::input_schema`]. Afterwards whole numbers are integers
-/// where the schema requires integers, however they were written.
-pub(crate) fn check_arguments(
-    schema: &JsonObject,
-    arguments: &mut JsonObject,
-) -> Result<(), Failure> {
-    let checker = Checker { root: schema };
-    if arguments.values().any(has_fractional_form) {
-        checker.settle_fields(schema, arguments);
+/// What a tool accepts as its arguments.
+pub(crate) struct ArgumentRules<'a> {
+    /// An input schema made by [`crate::input_schema`].
+    pub(crate) schema: &'a JsonObject,
+    pub(crate) aliases: &'a [ArgumentAlias],
+    pub(crate) lenient_scalars: bool,
+    /// The world's own error for arguments that do not fit.
+    pub(crate) errors: Option<&'static ErrorRow>,
+}
+
+impl ArgumentRules<'_> {
+    /// Checks `arguments`. Afterwards arguments have the names of the schema, and scalars the types that it requires,
+    /// however they were written: whole numbers are integers, for example.
+    pub(crate) fn check(&self, arguments: &mut JsonObject) -> Result<(), Failure> {
+        let checker = Checker {
+            root: self.schema,
+            lenient_scalars: self.lenient_scalars,
+        };
+        let checked = self.resolve_aliases(arguments).and_then(|()| {
+            if self.lenient_scalars {
+                checker.drop_nulls(self.schema, arguments);
+            }
+            if self.lenient_scalars || arguments.values().any(has_fractional_form) {
+                checker.settle_fields(self.schema, arguments);
+            }
+            let root = &ArgumentPath::Root;
+            checker.fields(self.schema, arguments, root, Others::Refused)
+        });
+        checked.map_err(|wrong| self.failure(wrong))
     }
-    checker
-        .fields(schema, arguments, &ArgumentPath::Root, Others::Refused)
-        .map_err(|wrong| {
-            let message = format!("Invalid arguments: {}", wrong.what);
-            let mut failure = Failure::new(FailureKind::InvalidArguments, message);
-            failure.argument = wrong.argument;
-            failure
-        })
+
+    /// Gives arguments the names that they have in the schema. A null counts as not given.
+    fn resolve_aliases(&self, arguments: &mut JsonObject) -> CheckResult {
+        for ArgumentAlias { alias, name } in self.aliases {
+            let Some(value) = arguments.shift_remove(*alias) else {
+                continue;
+            };
+            let is_given = arguments.get(*name).is_some_and(|value| !value.is_null());
+            match (is_given, value.is_null()) {
+                (false, _) => drop(arguments.insert((*name).to_owned(), value)),
+                (true, true) => {}
+                (true, false) => {
+                    return Err(ArgumentPath::Field(&ArgumentPath::Root, name).wrong(
+                        format_args!("is given twice: {alias} is another name for it."),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&self, wrong: ArgumentError) -> Failure {
+        let mut failure = match self.errors {
+            Some(row) => self.detailed(row, &wrong),
+            None => Failure::new(
+                FailureKind::InvalidArguments,
+                format!("Invalid arguments: {}", wrong.what),
+            ),
+        };
+        failure.argument = wrong.argument;
+        failure
+    }
+
+    /// Returns the failure of a world that has its own error for this, with all names that are involved.
+    fn detailed(&self, row: &'static ErrorRow, wrong: &ArgumentError) -> Failure {
+        let mut facts = JsonObject::new();
+        if let Some(argument) = &wrong.argument {
+            facts.insert("argument".to_owned(), argument.as_str().into());
+        }
+        if let Some(missing) = &wrong.missing {
+            facts.insert("missing".to_owned(), missing.to_vec().into());
+        }
+        let Some(unknown) = &wrong.unknown else {
+            let failure = row.failure(format!("Invalid arguments: {}", wrong.what));
+            return failure.with_detail(row.code, row.recovery, facts);
+        };
+        let near = self.nearest_names(unknown);
+        let names: Vec<String> = unknown.names.iter().map(|name| quoted(name)).collect();
+        facts.insert("unknown".to_owned(), names.clone().into());
+        facts.insert("nearest".to_owned(), near.clone().into());
+        facts.insert("takes".to_owned(), unknown.known.clone().into());
+        let what = match unknown.known.as_slice() {
+            [] => format!("{} takes no arguments.", unknown.place),
+            known => format!(
+                "{} does not take {}. It takes only: {}.",
+                unknown.place,
+                names.join(", "),
+                known.join(", ")
+            ),
+        };
+        row.failure(format!("Invalid arguments: {what}"))
+            .with_detail(row.code, row.recovery, facts)
+            .offering("Nearest", near)
+    }
+
+    /// Returns the known names that are most similar to the unknown ones. An alias counts as the argument it stands for.
+    fn nearest_names(&self, unknown: &UnknownNames) -> Vec<String> {
+        let known = unknown
+            .known
+            .iter()
+            .map(|name| (name.as_str(), name.as_str()));
+        let aliases = self.aliases.iter().map(|also| (also.alias, also.name));
+        let aliases = aliases.filter(|(_, name)| unknown.known.iter().any(|known| known == name));
+        let candidates: Vec<(&str, &str)> = known.chain(aliases).collect();
+        let mut found: Vec<String> = Vec::new();
+        for name in &unknown.names {
+            let near = nearest(name, candidates.iter().map(|(written, _)| *written), 1);
+            let meant = near
+                .first()
+                .and_then(|near| candidates.iter().find(|(written, _)| written == near));
+            if let Some((_, name)) = meant
+                && !found.iter().any(|found| found == name)
+            {
+                found.push((*name).to_owned());
+            }
+        }
+        found
+    }
 }
 
 type CheckResult = Result<(), ArgumentError>;
@@ -45,10 +149,26 @@ struct ArgumentError {
     argument: Option<String>,
     /// The end of a sentence that says what is wrong.
     what: String,
+    /// The names that the schema does not know, if that is what is wrong.
+    unknown: Option<Box<UnknownNames>>,
+    /// The required names that are not given, if that is what is wrong.
+    missing: Option<Box<[String]>>,
+}
+
+/// Names that a schema does not know.
+#[derive(Clone)]
+struct UnknownNames {
+    /// The place where they were given.
+    place: String,
+    /// The first of them, as the caller wrote them.
+    names: Vec<String>,
+    /// All names that the schema knows at that place.
+    known: Vec<String>,
 }
 
 struct Checker<'s> {
     root: &'s JsonObject,
+    lenient_scalars: bool,
 }
 
 /// The path to a value in the arguments.
@@ -71,6 +191,8 @@ impl ArgumentPath<'_> {
                 Some(form) => format!("{self} ({form}) {how}"),
                 None => format!("{self} {how}"),
             },
+            unknown: None,
+            missing: None,
         }
     }
 
@@ -182,21 +304,33 @@ impl Checker<'_> {
     ) -> CheckResult {
         let properties = schema.get("properties").and_then(Value::as_object);
         let property = |name: &String| properties?.get_key_value(name);
-        if matches!(others, Others::Refused) && fields.keys().any(|name| property(name).is_none()) {
-            let known: Vec<&str> = properties
+        let is_unknown = |name: &&String| property(name).is_none();
+        if matches!(others, Others::Refused) && fields.keys().any(|name| is_unknown(&name)) {
+            let known: Vec<String> = properties
                 .into_iter()
-                .flat_map(|properties| properties.keys().map(String::as_str))
+                .flat_map(|properties| properties.keys().cloned())
                 .collect();
-            return Err(match known.as_slice() {
+            let mut wrong = match known.as_slice() {
                 [] => place.wrong("takes no arguments."),
                 known => place.wrong(format_args!("takes only: {}.", known.join(", "))),
-            });
+            };
+            let names = fields.keys().filter(is_unknown).take(MAX_OFFERED);
+            wrong.unknown = Some(Box::new(UnknownNames {
+                place: place.to_string(),
+                names: names.cloned().collect(),
+                known,
+            }));
+            return Err(wrong);
         }
         let required = schema.get("required").and_then(Value::as_array);
-        for name in required.into_iter().flatten().filter_map(Value::as_str) {
-            if !fields.contains_key(name) {
-                return Err(ArgumentPath::Field(place, name).wrong("is required."));
-            }
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        let missing: Vec<&str> = required
+            .filter(|name| !fields.contains_key(*name))
+            .collect();
+        if let Some(name) = missing.first() {
+            let mut wrong = ArgumentPath::Field(place, name).wrong("is required.");
+            wrong.missing = Some(missing.into_iter().map(str::to_owned).collect());
+            return Err(wrong);
         }
         for (name, value) in fields {
             match (property(name), others) {
@@ -279,7 +413,8 @@ impl Checker<'_> {
     }
 
     /// Writes whole numbers as integers where the schema accepts integers and no other numbers: JSON does not
-    /// distinguish `1.0` from `1`, and some clients write the former.
+    /// distinguish `1.0` from `1`, and some clients write the former. If scalars are lenient, does the same for integers
+    /// and booleans that are written as strings where the schema accepts no string.
     fn settle(&self, schemas: &[&Value], value: &mut Value) {
         match value {
             Value::Number(number) => {
@@ -288,6 +423,14 @@ impl Checker<'_> {
                     && !schemas.iter().any(|schema| takes(schema, "number"))
                 {
                     *value = integer.into();
+                }
+            }
+            Value::String(text) if self.lenient_scalars => {
+                let takes_any = |kind: &str| schemas.iter().any(|schema| takes(schema, kind));
+                let is_scalar_only = schemas.iter().all(|schema| is_of_other_type(schema));
+                let meant = scalar(text, takes_any("integer"), takes_any("boolean"));
+                if let Some(meant) = meant.filter(|_| is_scalar_only) {
+                    *value = meant;
                 }
             }
             Value::Array(items) => {
@@ -311,6 +454,17 @@ impl Checker<'_> {
             let of_field = properties.and_then(|properties| properties.get(name));
             self.settle(&self.forms(of_field), value);
         }
+    }
+
+    /// Removes the nulls of arguments that may be left out.
+    fn drop_nulls(&self, schema: &JsonObject, fields: &mut JsonObject) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        fields.retain(|name, value| {
+            let is_known = properties.is_some_and(|all| all.contains_key(name));
+            let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
+            !value.is_null() || !is_known || is_required
+        });
     }
 
     /// Returns the schemas that `of` expand to: those they refer to, and all forms that they allow.
@@ -359,6 +513,27 @@ fn takes(schema: &Value, kind: &str) -> bool {
         Some(Value::String(found)) => found == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|found| found == kind),
         _ => false,
+    }
+}
+
+/// Returns whether a schema is only a reference, a choice of others, or of a type that is not a string.
+fn is_of_other_type(schema: &Value) -> bool {
+    let is_choice = ["$ref", "anyOf", "oneOf", "allOf"]
+        .iter()
+        .any(|keyword| schema.get(*keyword).is_some());
+    match schema.get("type") {
+        Some(_) => !takes(schema, "string"),
+        None => is_choice,
+    }
+}
+
+/// Returns the integer or the boolean that `text` spells, if that is one of the types that are accepted.
+fn scalar(text: &str, is_integer: bool, is_boolean: bool) -> Option<Value> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text {
+        "true" | "false" if is_boolean => Some(Value::Bool(text == "true")),
+        _ if is_integer && is_digits => text.parse::<u64>().ok().map(Value::from),
+        _ => None,
     }
 }
 

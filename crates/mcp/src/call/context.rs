@@ -24,7 +24,8 @@ pub struct CallContext {
     pub is_stateless: bool,
     /// The caller, if callers sign in.
     pub identity: Option<Arc<Identity>>,
-    /// The client's name for itself, for tools that keep a history of who did what.
+    /// The client's name for itself and its version, for tools that keep a history of who did what or suit their answers
+    /// to the client. Tools of [`Pace::Quick`](crate::Pace::Quick) never get it.
     pub client: Option<String>,
     /// Reports progress to the caller.
     pub progress: Progress,

@@ -173,6 +173,8 @@ pub enum ErrorResponse {
     /// A tool result with `isError`, whose text is this JSON. Resources and prompts have no such result: for them the
     /// frame turns the failure's message into a protocol error.
     Result(Value),
+    /// A tool result with `isError`, whose text is this, for a model to read. The same holds for resources and prompts.
+    Text(String),
     /// A JSON-RPC error.
     Error {
         /// Its code, which is not one of the protocol's own: those mean something else to clients.
@@ -194,16 +196,20 @@ pub enum ErrorResponse {
 }
 
 impl ErrorResponse {
-    /// Returns the JSON-RPC error, or the JSON of a result. `hides_errors` says that the client hides JSON-RPC errors
+    /// Returns the JSON-RPC error, or the text of a result. `hides_errors` says that the client hides JSON-RPC errors
     /// from its model.
-    pub(crate) fn into_result(self, hides_errors: bool) -> Result<Value, ErrorData> {
+    pub(crate) fn into_result(self, hides_errors: bool) -> Result<String, ErrorData> {
         match self {
-            Self::Result(value) => Ok(value),
+            Self::Result(value) => Ok(value.to_string()),
+            Self::Text(text) => Ok(text),
             Self::Suited {
                 code,
                 message,
                 data,
-            } if hides_errors => Ok(json!({ "code": code, "message": message, "data": data })),
+            } if hides_errors => {
+                let object = json!({ "code": code, "message": message, "data": data });
+                Ok(object.to_string())
+            }
             Self::Error {
                 code,
                 message,

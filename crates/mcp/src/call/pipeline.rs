@@ -18,11 +18,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, Answer, AnswerFacts, CallContext, CallRecord, CompletionReference, CompletionRequest,
-    Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
+    Access, Answer, AnswerBody, AnswerFacts, CallContext, CallRecord, CompletionReference,
+    CompletionRequest, Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
     access::Identity,
     call::{
-        arguments::check_arguments,
+        arguments::ArgumentRules,
         caller::{Caller, ClientChannel, ElicitationMode},
         caller_slots::{CallerSlot, NoFreeSlot},
         elicitation::{ElicitationReply, ElicitationRounds},
@@ -115,15 +115,18 @@ impl Surface {
                     Some((_, tool)) if tool.is_silent() => structured,
                     _ => structured.for_streams(),
                 };
-                let structured_content = structured.content(&answer.text);
-                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+                let structured_content = match &answer.body {
+                    AnswerBody::Json(text) => structured.content(text),
+                    AnswerBody::Text(_) => None,
+                };
+                let text = ContentBlock::text(answer.body.into_text());
+                let mut result = CallToolResult::success(vec![text]);
                 result.structured_content = structured_content;
                 result
             }
             Err(VisibleStop::Failed(failure)) => {
                 let said = self.say(failure, caller_role, hides_errors)?;
-                let text = ContentBlock::text(said.to_string());
-                CallToolResult::error(vec![text])
+                CallToolResult::error(vec![ContentBlock::text(said)])
             }
             Err(VisibleStop::Asks(question)) => return Ok((*question).into()),
             Err(VisibleStop::Refused(refusal)) => return Err(self.refusal(refusal)),
@@ -176,8 +179,14 @@ impl Surface {
         arguments: &mut JsonObject,
         caller_role: CallerRole,
     ) -> Result<(), Failure> {
-        let schema = &tool.card.input;
-        check_arguments(&self.naming(caller_role).choices(schema), arguments)?;
+        let naming = self.naming(caller_role);
+        let rules = ArgumentRules {
+            schema: &naming.choices(&tool.card.input),
+            aliases: &tool.card.aliases,
+            lenient_scalars: self.lenient_scalars,
+            errors: self.argument_errors,
+        };
+        rules.check(arguments)?;
         #[cfg(debug_assertions)]
         crate::call::fault::inject(&tool.card.name);
         Ok(())
@@ -529,13 +538,20 @@ impl Surface {
             .map_err(|NoFreeSlot| Refusal::Busy)
     }
 
-    /// Encodes a failure in the world's envelope: the JSON of a result, or a JSON-RPC error.
+    /// Encodes a failure in the world's envelope: the text of a result, or a JSON-RPC error.
     fn say(
         &self,
         failure: Failure,
         caller_role: CallerRole,
         hides_errors: bool,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<String, ErrorData> {
+        let failure = match self.argument_errors {
+            // A type that is stricter than its schema says no more.
+            Some(row) if failure.kind == row.kind && failure.detail.is_none() => {
+                failure.with_detail(row.code, row.recovery, JsonObject::new())
+            }
+            _ => failure,
+        };
         let said = catch_unwind(AssertUnwindSafe(|| {
             (self.envelope)(&failure.worded(&self.naming(caller_role)))
         }));

@@ -389,7 +389,7 @@ pub fn texts_without(card: &WorldCard, hidden: &str) -> Vec<String> {
     let mut said = Vec::new();
     for tool in card.tools.iter().filter(|tool| tool.name != hidden) {
         said.push(naming.text(tool.description).into_owned());
-        for schema in [&tool.input, &tool.output] {
+        for schema in [&tool.input].into_iter().chain(&tool.output) {
             let schema = Value::Object(naming.schema(schema).into_owned());
             descriptions(&schema, &mut said);
         }

@@ -30,8 +30,10 @@ pub struct Tool<S: 'static> {
     pub pace: Pace,
     /// Schema of the arguments, from their type.
     pub input: Schema,
-    /// Schema of the answer, from its type.
-    pub output: Schema,
+    /// Schema of the answer, from its type; none if the answer is text.
+    pub output: Option<Schema>,
+    /// Other names of arguments that are accepted but not listed, each with the argument that it stands for.
+    pub aliases: Vec<ArgumentAlias>,
     /// The function that does the work.
     pub handler: Handler<S>,
 }
@@ -78,6 +80,7 @@ pub struct ToolBuilder<S: 'static> {
     pace: Pace,
     input: Option<Schema>,
     output: Option<Schema>,
+    aliases: Vec<ArgumentAlias>,
     state: PhantomData<fn(&S)>,
 }
 
@@ -98,6 +101,7 @@ impl<S: 'static> ToolBuilder<S> {
             pace: Pace::Slow,
             input: None,
             output: None,
+            aliases: Vec::new(),
             state: PhantomData,
         }
     }
@@ -132,6 +136,13 @@ impl<S: 'static> ToolBuilder<S> {
         self
     }
 
+    /// Declares that callers may also write `alias` for the argument `name`. Listings do not show it, and a call that
+    /// gives both is refused.
+    pub fn alias(mut self, alias: &'static str, name: &'static str) -> Self {
+        self.aliases.push(ArgumentAlias { alias, name });
+        self
+    }
+
     /// Finishes the tool with a handler that may block.
     #[must_use]
     pub fn call<P, O, E>(
@@ -149,13 +160,34 @@ impl<S: 'static> ToolBuilder<S> {
         })
     }
 
+    /// Finishes the tool with a handler that may block and answers with text, such as Markdown: listings show no schema
+    /// of the answer, and results have no structured content. A handler that has to answer some clients with JSON
+    /// returns an [`AnswerBody`] instead of a string.
+    #[must_use]
+    pub fn call_text<P, B, E>(
+        self,
+        handle: impl Fn(&S, P, &CallContext) -> Result<(B, AnswerFacts), E> + Send + Sync + 'static,
+    ) -> Tool<S>
+    where
+        P: DeserializeOwned + JsonSchema + 'static,
+        B: Into<AnswerBody>,
+        E: Into<Failure>,
+    {
+        let handle = move |state: &S, arguments: JsonObject, context: &CallContext| {
+            let (body, facts) = handle(state, decode(arguments)?, context).map_err(Into::into)?;
+            let body = body.into();
+            Ok(Answer { body, facts })
+        };
+        self.finish::<P>(None, Handler::Blocking(Box::new(handle)))
+    }
+
     /// Finishes the tool with a handler that may block and decodes its arguments of type `P` itself.
     #[must_use]
     pub fn call_raw<P: JsonSchema + 'static, O: JsonSchema + 'static>(
         self,
         handle: impl Fn(&S, JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync + 'static,
     ) -> Tool<S> {
-        self.finish::<P, O>(Handler::Blocking(Box::new(handle)))
+        self.finish::<P>(schema_of::<O>(), Handler::Blocking(Box::new(handle)))
     }
 
     /// Finishes the tool with an async handler that never blocks. It decodes its arguments of type `P` itself.
@@ -164,11 +196,12 @@ impl<S: 'static> ToolBuilder<S> {
         self,
         handle: impl Fn(Arc<S>, JsonObject, CallContext) -> AnswerFuture + Send + Sync + 'static,
     ) -> Tool<S> {
-        self.finish::<P, O>(Handler::Waiting(Box::new(handle)))
+        self.finish::<P>(schema_of::<O>(), Handler::Waiting(Box::new(handle)))
     }
 
-    fn finish<P: JsonSchema + 'static, O: JsonSchema + 'static>(
+    fn finish<P: JsonSchema + 'static>(
         self,
+        output: Option<Schema>,
         handler: Handler<S>,
     ) -> Tool<S> {
         Tool {
@@ -180,10 +213,24 @@ impl<S: 'static> ToolBuilder<S> {
             open_world: self.open_world,
             pace: self.pace,
             input: self.input.unwrap_or_else(|| Box::new(input_schema::<P>)),
-            output: self.output.unwrap_or_else(|| Box::new(output_schema::<O>)),
+            output: self.output.or(output),
+            aliases: self.aliases,
             handler,
         }
     }
+}
+
+fn schema_of<O: JsonSchema + 'static>() -> Option<Schema> {
+    Some(Box::new(output_schema::<O>))
+}
+
+/// Another name of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentAlias {
+    /// The name that callers may write.
+    pub alias: &'static str,
+    /// The argument in the schema that it stands for.
+    pub name: &'static str,
 }
 
 /// A pending answer.
@@ -255,12 +302,59 @@ impl Access {
     }
 }
 
-/// The answer of a tool: JSON, and what the audit line may say about it.
+/// The answer of a tool, and what the audit line may say about it.
 pub struct Answer {
-    /// The JSON text, with the fields in the order of the type.
-    pub text: String,
+    /// What the caller gets.
+    pub body: AnswerBody,
     /// Facts for the audit line.
     pub facts: AnswerFacts,
+}
+
+/// The content of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerBody {
+    /// Text for the model, such as Markdown. There is no structured content.
+    Text(String),
+    /// JSON, with the fields in the order of the type. Structured content repeats it.
+    Json(String),
+}
+
+impl AnswerBody {
+    /// Makes the JSON of `output`.
+    ///
+    /// # Errors
+    /// Returns [`FailureKind::Internal`] if it cannot be serialized as JSON.
+    pub fn json(output: &impl Serialize) -> Result<Self, Failure> {
+        let text = serde_json::to_string(output).map_err(|_| {
+            Failure::new(
+                FailureKind::Internal,
+                "The answer could not be written as JSON.",
+            )
+        })?;
+        Ok(Self::Json(text))
+    }
+
+    /// Returns the text, which may be JSON.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Json(text) => text,
+        }
+    }
+
+    /// Does the same for a body that is no longer needed.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Text(text) | Self::Json(text) => text,
+        }
+    }
+}
+
+impl From<String> for AnswerBody {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
 }
 
 /// The only facts about an answer that a log may carry.
@@ -275,18 +369,13 @@ pub struct AnswerFacts {
 }
 
 impl Answer {
-    /// Makes an answer from `output`.
+    /// Makes an answer in JSON from `output`.
     ///
     /// # Errors
     /// Returns [`FailureKind::Internal`] if it cannot be serialized as JSON.
     pub fn new(output: &impl Serialize, facts: AnswerFacts) -> Result<Self, Failure> {
-        let text = serde_json::to_string(output).map_err(|_| {
-            Failure::new(
-                FailureKind::Internal,
-                "The answer could not be written as JSON.",
-            )
-        })?;
-        Ok(Self { text, facts })
+        let body = AnswerBody::json(output)?;
+        Ok(Self { body, facts })
     }
 }
 

@@ -8,6 +8,8 @@ mod connections;
 mod errors;
 /// Handlers that panic, hang or are cancelled.
 mod faults;
+/// Instructions that are made when a client connects.
+mod instructions;
 mod listings;
 /// Notices about resources.
 mod notices;
@@ -22,6 +24,8 @@ mod questions;
 mod readiness;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
+/// Answers and errors that are text.
+mod texts;
 /// The same server over HTTP, without the binary around it.
 mod wire;
 

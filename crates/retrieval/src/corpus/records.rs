@@ -107,5 +107,8 @@ pub fn search_candidates(
             |one: &Candidate| nearness(cosine(one.product, one_over_root(one.square), inverse));
         (candidates.iter().map(near).collect(), weight)
     });
-    fused(words.rank(query, |_| 0), meanings, most)
+    let all = 0..candidates.len();
+    fused(words.rank(query, |_| 0), meanings, &[all], most, |chunk| {
+        chunk
+    })
 }

@@ -3,15 +3,15 @@
 //! Each chunk has a lexical score, as a fraction of the best one, and a cosine similarity to the query. Their weighted
 //! sum decides; ties are broken by the order of the chunks.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, ops::Range};
 
-use super::Corpus;
+use super::{Corpus, CorpusSegment};
 use crate::{
     embedding::{
         EmbeddingReader,
         vectors::{COSINE_DIGITS, cosines},
     },
-    lexical::{DEAD, Match, Query, RankedPassages, Remarks},
+    lexical::{Match, Phrases, Query, RankedPassages, Remarks},
 };
 
 /// The name of these ranking rules. It changes whenever an answer may.
@@ -63,25 +63,101 @@ impl Corpus {
         reader: Option<&mut dyn EmbeddingReader>,
         most: usize,
     ) -> SearchResults {
-        let ranked = self.words.rank(query, |_| 0);
-        let meanings = reader.and_then(|reader| {
-            let vector = reader.embed(&[text])?;
-            Some((self.meanings(&vector), reader.model().weight()))
-        });
-        fused(ranked, meanings, most)
+        let ranked = self.words.rank(query, Phrases::Preferred, |_| 0);
+        self.found(ranked, &self.all_slots(), text, reader, most)
     }
 
-    /// Returns the similarity of each chunk, in millionths; 0 if its cosine is negative.
-    fn meanings(&self, vector: &[i8]) -> Vec<u32> {
-        let mut meanings = vec![0; self.len()];
-        for file in &self.files {
-            let (vectors, inverse_lengths) = file.segment.vectors();
-            cosines(vector, vectors, inverse_lengths, |local, cosine| {
-                let number = file.numbers.get(local).copied().unwrap_or(DEAD);
-                if let Some(meaning) = meanings.get_mut(number as usize) {
+    /// Returns the `most` best chunks of the documents that `allowed` accepts, by their numbers; `None` accepts all.
+    /// How rare a word is still depends on all documents. Unlike in [`Self::search`], words in quotation marks are
+    /// required: a chunk that does not have them side by side never matches.
+    #[must_use]
+    pub fn search_within(
+        &self,
+        query: &Query,
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        most: usize,
+        allowed: Option<&dyn Fn(usize) -> bool>,
+    ) -> SearchResults {
+        let ranked = self.words.rank(query, Phrases::Required, |_| 0);
+        let mut slots = allowed.map_or_else(|| self.all_slots(), |allowed| self.slots(allowed));
+        if let Some(required) = ranked.required() {
+            let is_in = |slot: &usize| {
+                let behind = slots.partition_point(|range| range.start <= *slot);
+                let range = behind.checked_sub(1).map(|at| &slots[at]);
+                range.is_some_and(|range| range.contains(slot))
+            };
+            let required = required.iter().copied().filter(is_in);
+            slots = required.map(|slot| slot..slot + 1).collect();
+        }
+        self.found(ranked, &slots, text, reader, most)
+    }
+
+    fn all_slots(&self) -> Vec<Range<usize>> {
+        self.files.iter().map(CorpusSegment::slots).collect()
+    }
+
+    /// Returns the slots of the documents that `allowed` accepts, in order.
+    fn slots(&self, allowed: &dyn Fn(usize) -> bool) -> Vec<Range<usize>> {
+        let documents = (0..self.documents.len()).filter(|document| allowed(*document));
+        let slots = documents.map(|document| self.slots_of(document));
+        let mut slots: Vec<Range<usize>> = slots.filter(|slots| !slots.is_empty()).collect();
+        slots.sort_unstable_by_key(|slots| slots.start);
+        // Neighbours in one file are compared together.
+        slots.dedup_by(|next, last| {
+            let is_next = last.end == next.start
+                && self.files.iter().all(|file| file.first_slot != next.start);
+            if is_next {
+                last.end = next.end;
+            }
+            is_next
+        });
+        slots
+    }
+
+    fn found<F: Fn(usize) -> u64>(
+        &self,
+        ranked: RankedPassages<'_, F>,
+        slots: &[Range<usize>],
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        most: usize,
+    ) -> SearchResults {
+        let meanings = reader.and_then(|reader| {
+            let vector = reader.embed(&[text])?;
+            Some((self.meanings(&vector, slots), reader.model().weight()))
+        });
+        let number_of = |slot: usize| self.number_of(slot);
+        let mut found = fused(ranked, meanings, slots, most, number_of);
+        for hit in &mut found.hits {
+            hit.chunk = self.number_of(hit.chunk);
+        }
+        found
+    }
+
+    /// Returns the similarity of the chunk in each slot, in millionths; 0 if its cosine is negative, if the slot is not
+    /// among `slots`, and if the chunk is not live.
+    fn meanings(&self, vector: &[i8], slots: &[Range<usize>]) -> Vec<u32> {
+        let end = self.files.last().map_or(0, |file| file.slots().end);
+        let mut meanings = vec![0; end];
+        for range in slots {
+            let Some(file) = self.file_of(range.start) else {
+                continue;
+            };
+            let range = range.start..range.end.min(file.slots().end);
+            let local = range.start - file.first_slot..range.end - file.first_slot;
+            let meanings = &mut meanings[range];
+            let (vectors, inverse_lengths) = file.segment.vectors_of(local.clone());
+            cosines(vector, vectors, inverse_lengths, |at, cosine| {
+                if let Some(meaning) = meanings.get_mut(at) {
                     *meaning = nearness(cosine);
                 }
             });
+            if !file.living.is_all() {
+                for (meaning, chunk) in meanings.iter_mut().zip(local) {
+                    *meaning *= u32::from(file.living.has(chunk));
+                }
+            }
         }
         meanings
     }
@@ -94,23 +170,35 @@ pub(crate) fn nearness(cosine: i32) -> u32 {
     ((cosine * WHOLE) >> COSINE_DIGITS) as u32
 }
 
-/// Returns the `most` best of the chunks whose words are ranked. `meanings` holds the similarity of each chunk and the
-/// weight of meaning, both in millionths; without it only words count.
-pub(crate) fn fused<F: Fn(usize) -> u64>(
+/// Returns the `most` best of the chunks in `slots` whose words are ranked. `meanings` holds the similarity of each
+/// chunk and the weight of meaning, both in millionths; without it only words count. `number_of` returns the number that
+/// breaks ties. Chunks are returned by their slots.
+pub(super) fn fused<F: Fn(usize) -> u64>(
     ranked: RankedPassages<'_, F>,
     meanings: Option<(Vec<u32>, u64)>,
+    slots: &[Range<usize>],
     most: usize,
+    number_of: impl Fn(usize) -> usize,
 ) -> SearchResults {
     let words = ranked.scores();
     let has_meaning = meanings.is_some();
     let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
     let (meanings, weights) = (&meanings, Weights::new(weight));
-    let best_words = largest(words).max(1);
+    let best_words = slots
+        .iter()
+        .map(|range| largest(&words[range.clone()]))
+        .max();
+    let best_words = best_words.unwrap_or_default().max(1);
     // The reciprocal of the best, with 32 fractional bits: a division for each chunk would cost more.
     let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
-    let mut best = TopChunks::new(MOST_COMPARED.max(most));
-    let total = best.choose(words, meanings, weights, one_over(best_words));
-    let chunks = best.finish();
+    let mut best = TopChunks::new(MOST_COMPARED.max(most), number_of);
+    let factor = one_over(best_words);
+    let totals = slots.iter().map(|range| {
+        let (words, meanings) = (&words[range.clone()], &meanings[range.clone()]);
+        best.choose(range.start, words, meanings, weights, factor)
+    });
+    let total = totals.sum();
+    let (chunks, numbers): (Vec<usize>, Vec<usize>) = best.finish().into_iter().unzip();
     // Adjacent query words raise the score of the best chunks.
     let words: Vec<u64> = chunks
         .iter()
@@ -118,23 +206,26 @@ pub(crate) fn fused<F: Fn(usize) -> u64>(
         .collect();
     let best_words = words.iter().copied().max().unwrap_or_default().max(1);
     let factor = one_over(best_words);
-    let mut hits: Vec<ChunkHit> = chunks
+    let mut hits: Vec<(usize, ChunkHit)> = chunks
         .iter()
         .zip(words)
-        .map(|(chunk, words)| {
+        .zip(numbers)
+        .map(|((chunk, words), number)| {
             let lexical = (words * factor) >> 32;
             let semantic = u64::from(meanings[*chunk]);
-            ChunkHit {
+            let hit = ChunkHit {
                 chunk: *chunk,
                 lexical,
                 semantic,
                 fused: weights.fused(lexical, semantic) / WHOLE,
                 matches: Vec::new(),
-            }
+            };
+            (number, hit)
         })
         .collect();
-    hits.sort_by_key(|hit| (Reverse(hit.fused), hit.chunk));
+    hits.sort_by_key(|(number, hit)| (Reverse(hit.fused), *number));
     hits.truncate(most);
+    let mut hits: Vec<ChunkHit> = hits.into_iter().map(|(_, hit)| hit).collect();
     for hit in &mut hits {
         hit.matches = ranked.matches(hit.chunk);
     }
@@ -177,44 +268,55 @@ fn largest(numbers: &[u64]) -> u64 {
     )
 }
 
-/// Selects the best chunks, by score and then by order. They are offered in order, with scores in units of 1/[`WHOLE`].
-struct TopChunks {
+/// Selects the best chunks, by score and then by number. Scores are in units of 1/[`WHOLE`].
+struct TopChunks<N> {
     most: usize,
-    /// More than are wanted, so that the worst need not be found each time.
-    kept: Vec<(Reverse<u64>, usize)>,
+    number_of: N,
+    /// Scores, numbers and slots: more than are wanted, so that the worst need not be found each time.
+    kept: Vec<(Reverse<u64>, usize, usize)>,
     /// The lowest score that may still be among the best.
     least: u64,
 }
 
-impl TopChunks {
-    fn new(most: usize) -> Self {
+impl<N: Fn(usize) -> usize> TopChunks<N> {
+    fn new(most: usize, number_of: N) -> Self {
         Self {
             most,
+            number_of,
             kept: Vec::with_capacity(most * 4),
             least: 0,
         }
     }
 
-    /// Considers all chunks and returns how many match. `factor` is the reciprocal of the best lexical score.
+    /// Considers the chunks from slot `first` on, and returns how many match. `factor` is the reciprocal of the best
+    /// lexical score.
     #[inline(never)]
-    fn choose(&mut self, words: &[u64], meanings: &[u32], weights: Weights, factor: u64) -> usize {
+    fn choose(
+        &mut self,
+        first: usize,
+        words: &[u64],
+        meanings: &[u32],
+        weights: Weights,
+        factor: u64,
+    ) -> usize {
         let (mut total, mut least) = (0, self.least);
-        for (chunk, (words, meaning)) in words.iter().zip(meanings).enumerate() {
+        for (slot, (words, meaning)) in (first..).zip(words.iter().zip(meanings)) {
             let semantic = u64::from(*meaning);
             // Which chunks match is unpredictable, so there is no branch before their score is known.
             let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
             total += usize::from(is_match);
             let score = weights.fused((words * factor) >> 32, semantic);
             if is_match & (score >= least) {
-                self.offer(score, chunk);
+                self.offer(score, slot);
                 least = self.least;
             }
         }
         total
     }
 
-    fn offer(&mut self, score: u64, chunk: usize) {
-        self.kept.push((Reverse(score / WHOLE), chunk));
+    fn offer(&mut self, score: u64, slot: usize) {
+        let number = (self.number_of)(slot);
+        self.kept.push((Reverse(score / WHOLE), number, slot));
         if self.kept.len() == self.most * 4 {
             self.cut();
         }
@@ -223,16 +325,17 @@ impl TopChunks {
     fn cut(&mut self) {
         if self.kept.len() > self.most {
             let (_, worst, _) = self.kept.select_nth_unstable(self.most - 1);
-            // A later chunk with an equal score ranks behind it.
-            self.least = (worst.0.0 + 1) * WHOLE;
+            // One with an equal score may have a lower number.
+            self.least = worst.0.0 * WHOLE;
             self.kept.truncate(self.most);
         }
     }
 
-    /// Returns the best, best first.
-    fn finish(mut self) -> Vec<usize> {
+    /// Returns the slots and numbers of the best, best first.
+    fn finish(mut self) -> Vec<(usize, usize)> {
         self.cut();
         self.kept.sort_unstable();
-        self.kept.into_iter().map(|(_, chunk)| chunk).collect()
+        let kept = self.kept.into_iter();
+        kept.map(|(_, number, slot)| (slot, number)).collect()
     }
 }

@@ -254,6 +254,13 @@ impl Segment {
         }
     }
 
+    /// Returns the document that contains a chunk.
+    pub(super) fn document_of(&self, chunk: usize) -> Option<usize> {
+        let (starts, _) = self.documents.as_ref().as_chunks::<4>();
+        let behind = starts.partition_point(|start| u32::from_le_bytes(*start) as usize <= chunk);
+        behind.checked_sub(1)
+    }
+
     pub(super) fn chunk(&self, number: usize) -> Option<Chunk> {
         let table = self.chunk_table.as_ref();
         let at = |field: usize| u32_at(table, number * (CHUNK / 4) + field).map(|at| at as usize);
@@ -289,7 +296,15 @@ impl Segment {
         Arc::clone(&self.words)
     }
 
-    pub(crate) fn vectors(&self) -> (&[u8], &[u8]) {
-        (self.vectors.as_ref(), self.inverse_lengths.as_ref())
+    /// Returns the vectors of some chunks and the reciprocals of their lengths; empty if there are none.
+    pub(crate) fn vectors_of(&self, chunks: Range<usize>) -> (&[u8], &[u8]) {
+        let part = |all: &'_ Bytes| all.as_ref().len() / self.chunks.max(1);
+        let of = |all: &'_ Bytes| chunks.start * part(all)..chunks.end * part(all);
+        let vectors = self.vectors.as_ref().get(of(&self.vectors));
+        let inverse_lengths = self.inverse_lengths.as_ref().get(of(&self.inverse_lengths));
+        (
+            vectors.unwrap_or_default(),
+            inverse_lengths.unwrap_or_default(),
+        )
     }
 }

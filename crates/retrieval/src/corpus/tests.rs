@@ -73,11 +73,67 @@ proptest! {
         let fresh_places: Vec<DocumentLocation> = (0..now.len()).map(|at| place(0, at)).collect();
         let fresh = Corpus::new(vec![segment(&now)], &fresh_places);
         prop_assert_eq!(answers(&grown, &query), answers(&fresh, &query));
+        // The same by two changes, the first of which leaves a document out.
+        let before: Vec<DocumentLocation> = (0..all.len()).rev().map(|at| place(0, at)).collect();
+        let changed = Corpus::new(vec![segment(&all)], &before);
+        let changed = changed.with_changes(vec![], &before[1..]);
+        let changed = changed.with_changes(vec![segment(&other)], &places);
+        prop_assert_eq!(answers(&changed, &query), answers(&fresh, &query));
+        prop_assert_eq!(changed.len(), fresh.len());
         for number in 0..fresh.len() {
+            prop_assert_eq!(changed.chunk(number), fresh.chunk(number));
             prop_assert_eq!(grown.chunk(number), fresh.chunk(number));
             prop_assert_eq!(grown.path(number), fresh.path(number));
             prop_assert_eq!(grown.document_of(number), fresh.document_of(number));
         }
+    }
+
+    #[test]
+    fn a_search_within_documents_finds_what_they_have(
+        first in documents(),
+        more in documents(),
+        allowed in any::<u16>(),
+        query in "([a-c]{1,3} |漢 |max_a |car ){1,4}",
+    ) {
+        let model = crate::built_in().unwrap();
+        let mut of_file = model.reader();
+        let mut segments = Vec::new();
+        let mut places = Vec::new();
+        for (number, documents) in [first, more].iter().enumerate() {
+            let mut builder = SegmentBuilder::new(Some((model, &mut *of_file)));
+            for (at, document) in documents.iter().enumerate() {
+                builder.document();
+                for body in document {
+                    let body = format!("{body} fixing an automobile");
+                    let span = Span::new(0, body.len());
+                    let digest = Digest::of(body.as_bytes());
+                    builder.chunk(&Chunk { span, digest, line: 1 }, &passage(&body));
+                }
+                places.push(place(number, at));
+            }
+            segments.push(Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap());
+        }
+        places.reverse();
+        let corpus = Corpus::new(segments, &places);
+        let parsed = Query::parse(&query).unwrap();
+        let is_allowed = |document: usize| allowed >> (document % 16) & 1 == 1;
+        let all = corpus.search(&parsed, &query, Some(&mut *model.reader()), 1_000);
+        let within = |allowed: Option<&dyn Fn(usize) -> bool>| {
+            corpus.search_within(&parsed, &query, Some(&mut *model.reader()), 1_000, allowed)
+        };
+        prop_assert_eq!(&within(None).hits, &all.hits);
+        let some = within(Some(&is_allowed));
+        let found = |hits: &[ChunkHit]| {
+            let found = hits.iter().filter(|hit| is_allowed(corpus.document_of(hit.chunk)));
+            let mut found: Vec<(usize, u64, Vec<_>)> = found
+                .map(|hit| (hit.chunk, hit.semantic, hit.matches.clone()))
+                .collect();
+            found.sort_by_key(|found| found.0);
+            found
+        };
+        prop_assert_eq!(found(&some.hits), found(&all.hits));
+        prop_assert_eq!(some.hits.len(), found(&all.hits).len());
+        prop_assert_eq!(some.total, some.hits.len());
     }
 
     #[test]
@@ -91,7 +147,9 @@ proptest! {
         let index = Index::new(documents.iter().flatten().map(|body| passage(body))).unwrap();
         let query = Query::parse(&query).unwrap();
         let in_memory = index.rank(&query, |_| 0);
-        let in_files = corpus.words.rank(&query, |_| 0);
+        let in_files = corpus
+            .words
+            .rank(&query, crate::lexical::Phrases::Preferred, |_| 0);
         prop_assert_eq!(in_memory.hits(20), in_files.hits(20));
         prop_assert_eq!(in_memory.remarks, in_files.remarks);
     }
@@ -144,6 +202,56 @@ proptest! {
             answers(&corpus, &query);
         }
     }
+}
+
+#[test]
+fn quoted_words_are_required_within() {
+    let bodies = ["red boat in harbour", "boat red harbour", "a car"];
+    let documents: Vec<Vec<String>> = bodies.iter().map(|body| vec![(*body).to_owned()]).collect();
+    let all: Vec<&Vec<String>> = documents.iter().collect();
+    let places = [place(0, 0), place(0, 1), place(0, 2)];
+    let corpus = Corpus::new(vec![segment(&all)], &places);
+    let found = |query: &str, allowed: Option<&dyn Fn(usize) -> bool>| {
+        let parsed = Query::parse(query).unwrap();
+        let found = corpus.search_within(&parsed, query, None, 9, allowed);
+        let chunks: Vec<usize> = found.hits.iter().map(|hit| hit.chunk).collect();
+        (chunks, found.total)
+    };
+    assert_eq!(found("\"red boat\"", None), (vec![0], 1));
+    assert_eq!(found("\"red boat\" car", None), (vec![0], 1));
+    assert_eq!(found("\"red car\"", None), (vec![], 0));
+    assert_eq!(
+        found("\"red boat\"", Some(&|document| document > 0)),
+        (vec![], 0)
+    );
+    assert_eq!(
+        found("harbour", Some(&|document| document > 0)),
+        (vec![1], 1)
+    );
+    assert_eq!(answers(&corpus, "\"red car\"").len(), 3);
+}
+
+#[test]
+fn a_long_question_is_answered() {
+    let documents = [
+        vec!["harbour boat and red red".to_owned()],
+        vec!["red boat".to_owned()],
+        vec!["red".to_owned()],
+    ];
+    let all: Vec<&Vec<String>> = documents.iter().collect();
+    let places = [place(0, 0), place(0, 1), place(0, 2)];
+    let corpus = Corpus::new(vec![segment(&all)], &places);
+    let many: String = (0..31)
+        .map(|number| format!("z{} ", "q".repeat(number)))
+        .collect();
+    let (query, dropped) = corpus.lenient_query(&format!("red boat harbour {many}"));
+    let expected = [29, 30].map(|number| format!("z{}", "q".repeat(number)));
+    assert_eq!(dropped, expected);
+    let hits = corpus.search(&query, "", None, 9).hits;
+    assert_eq!(
+        hits.iter().map(|hit| hit.chunk).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
 }
 
 /// Returns the statistics that a database would have of all records.

@@ -9,7 +9,7 @@ use super::{
     Query, RankedPassages,
     field::{Lengths, Norms, Totals, counts},
     query::Item,
-    search::rank,
+    search::{Phrases, rank},
     terms::{List, NO_PLACES, TermCount, TermKey, TermSource, WordPositions, add_up},
 };
 use crate::{analysis::stem, varint::Numbers};
@@ -123,7 +123,7 @@ impl<'a> Candidates<'a> {
         query: &Query,
         favour: F,
     ) -> RankedPassages<'_, F> {
-        rank(self, query, favour)
+        rank(self, query, Phrases::Preferred, favour)
     }
 
     /// Returns the passages with an entry that `take` accepts; it sees the entries of each passage up to the term
@@ -148,7 +148,13 @@ impl<'a> Candidates<'a> {
                 found.append(&mut same);
             }
         }
-        List::Made(found.iter().map(|one| one.posting(&self.norms)).collect())
+        let norms = |one: &TermCount| self.norms.get(one.passage as usize).copied();
+        let found = found.iter();
+        List::Made(
+            found
+                .map(|one| one.posting(norms(one).unwrap_or_default()))
+                .collect(),
+        )
     }
 }
 

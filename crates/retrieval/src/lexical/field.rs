@@ -94,18 +94,77 @@ impl Totals {
         }
     }
 
+    /// Takes back [`Self::add`].
+    pub(super) fn remove(&mut self, lengths: &Lengths) {
+        self.passages = self.passages.saturating_sub(1);
+        for (total, length) in self.words.iter_mut().zip(lengths) {
+            *total = total.saturating_sub(u64::from(*length));
+        }
+    }
+
+    /// Adds the totals of other passages.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        self.passages += other.passages;
+        for (total, more) in self.words.iter_mut().zip(other.words) {
+            *total = total.saturating_add(more);
+        }
+    }
+
     /// Returns the norms of a passage with these lengths.
     pub(super) fn norms(&self, lengths: &Lengths) -> Norms {
+        Norms(FIELDS.map(|field| self.norm(field, lengths[field as usize])))
+    }
+
+    /// Returns the norm of a field with this length.
+    fn norm(&self, field: Field, length: u32) -> u32 {
+        let total = self.words[field as usize];
+        let quarters = field.length_quarters();
+        // The average length over (1 - b) averages and b lengths, where b is in quarters. Lengths from a file may be
+        // anything, and enough of them overflow 64 bits.
+        let (total, passages) = (u128::from(total), u128::from(self.passages));
+        let (quarters, weight) = (u128::from(quarters), u128::from(field.weight()));
+        let divisor = (4 - quarters) * total + quarters * u128::from(length) * passages;
+        let norm = (weight << NORM_DIGITS) * 4 * total / divisor.max(1);
+        u32::try_from(norm).unwrap_or(u32::MAX)
+    }
+}
+
+/// Norms by length: passages have few different lengths, and a division for each passage would cost more.
+#[derive(Debug, Default)]
+pub(super) struct NormTables {
+    totals: Totals,
+    tables: [Vec<u32>; FIELDS.len()],
+}
+
+impl NormTables {
+    /// Longer fields are rare; their norms are computed each time.
+    const LONGEST: u32 = 512;
+
+    /// Creates the tables for fields that have at most these lengths.
+    pub(super) fn new(totals: Totals, longest: &Lengths) -> Self {
+        Self {
+            totals,
+            tables: FIELDS.map(|field| {
+                let longest = longest[field as usize].min(Self::LONGEST);
+                (0..=longest)
+                    .map(|length| totals.norm(field, length))
+                    .collect()
+            }),
+        }
+    }
+
+    /// Returns the totals of the passages that the norms are about.
+    pub(super) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Returns the norms of a passage with these lengths.
+    #[inline]
+    pub(super) fn norms(&self, lengths: &Lengths) -> Norms {
         Norms(FIELDS.map(|field| {
-            let (total, length) = (self.words[field as usize], lengths[field as usize]);
-            let quarters = field.length_quarters();
-            // The average length over (1 - b) averages and b lengths, where b is in quarters. Lengths from a file may
-            // be anything, and enough of them overflow 64 bits.
-            let (total, passages) = (u128::from(total), u128::from(self.passages));
-            let (quarters, weight) = (u128::from(quarters), u128::from(field.weight()));
-            let divisor = (4 - quarters) * total + quarters * u128::from(length) * passages;
-            let norm = (weight << NORM_DIGITS) * 4 * total / divisor.max(1);
-            u32::try_from(norm).unwrap_or(u32::MAX)
+            let length = lengths[field as usize];
+            let known = self.tables[field as usize].get(length as usize).copied();
+            known.unwrap_or_else(|| self.totals.norm(field, length))
         }))
     }
 }

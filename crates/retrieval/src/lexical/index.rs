@@ -147,12 +147,14 @@ impl Index {
         for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
             let mut counted = TermCount::of(together);
             if !has_places {
-                self.postings.push(counted.posting(norms));
+                self.postings
+                    .push(counted.posting(norms_of(norms, counted.passage)));
                 continue;
             }
             counted.first_place =
                 u32::try_from(self.places.len()).map_err(|_| IndexError::TooManyWords)?;
-            self.postings.push(counted.posting(norms));
+            self.postings
+                .push(counted.posting(norms_of(norms, counted.passage)));
             self.places.extend(together.iter().map(|one| one.place));
             self.places.push(END);
         }
@@ -162,7 +164,8 @@ impl Index {
     /// Adds a merged list of several terms and returns its number.
     fn add_merged(&mut self, merged: &[TermCount], norms: &[Norms]) -> Result<u32, IndexError> {
         let list = self.begin_list()?;
-        let postings = merged.iter().map(|counted| counted.posting(norms));
+        let postings = merged.iter();
+        let postings = postings.map(|counted| counted.posting(norms_of(norms, counted.passage)));
         self.postings.extend(postings);
         Ok(list)
     }
@@ -200,6 +203,10 @@ impl Index {
             Map::from_iter(terms).unwrap_or_default()
         })
     }
+}
+
+fn norms_of(norms: &[Norms], passage: u32) -> Norms {
+    norms.get(passage as usize).copied().unwrap_or_default()
 }
 
 /// Terminates the positions of a posting.

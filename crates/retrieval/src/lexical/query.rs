@@ -1,11 +1,18 @@
 //! Parses queries.
 
+use std::{cmp::Reverse, collections::HashSet};
+
 use crate::analysis::{Token, is_filler, tokens};
 
 /// The longest query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 2_048;
 /// The most words in a query.
 pub const MAX_QUERY_WORDS: usize = 32;
+
+/// The most bytes of a long question that are read, and the most of its words whose frequency is looked up: more than
+/// anybody asks, and a bound on the work.
+const MOST_READ: usize = 1 << 20;
+const MOST_WEIGHED: usize = 1_024;
 
 /// The reason why a query is refused, before any work is done for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,21 +44,28 @@ pub(super) struct Item {
     pub(super) parts: Vec<String>,
 }
 
-impl Query {
-    /// Parses a query.
-    ///
-    /// # Errors
-    /// [`QueryError`] when it is too long.
-    pub fn parse(text: &str) -> Result<Self, QueryError> {
-        if text.len() > MAX_QUERY_BYTES {
-            return Err(QueryError::TooLong);
-        }
-        let mut query = Self::default();
-        let mut all = Vec::new();
-        let mut names: Vec<(usize, Item)> = Vec::new();
+/// The words of a query as they were written.
+#[derive(Default)]
+struct ReadWords {
+    /// All words, in order.
+    all: Vec<String>,
+    /// Names, each with the index of its first word.
+    names: Vec<(usize, Item)>,
+    /// The words between quotation marks.
+    phrases: Vec<Vec<String>>,
+}
+
+impl ReadWords {
+    fn of(text: &str) -> Self {
+        let mut read = Self::default();
         // Every second piece is in quotation marks; an unclosed last one does not count as quoted.
         let pieces: Vec<&str> = text.split(['"', '“', '”', '„']).collect();
         for (number, piece) in pieces.iter().enumerate() {
+            let Self {
+                all,
+                names,
+                phrases,
+            } = &mut read;
             let first = all.len();
             tokens(piece, |token| match token {
                 Token::Word { term, .. } => all.push(term),
@@ -66,21 +80,90 @@ impl Query {
             });
             let is_quoted = number % 2 == 1 && number + 1 < pieces.len();
             if is_quoted && all.len() > first {
-                query.phrases.push(all[first..].to_vec());
+                phrases.push(all[first..].to_vec());
             }
         }
-        if all.len() > MAX_QUERY_WORDS {
+        read
+    }
+}
+
+impl Query {
+    /// Parses a query.
+    ///
+    /// # Errors
+    /// [`QueryError`] when it is too long.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        if text.len() > MAX_QUERY_BYTES {
+            return Err(QueryError::TooLong);
+        }
+        let read = ReadWords::of(text);
+        if read.all.len() > MAX_QUERY_WORDS {
             return Err(QueryError::TooManyWords);
         }
+        Ok(Self::of(read, |_| true))
+    }
+
+    /// Parses a query of any length. If it is too long, keeps the words with the lowest `frequency`, and returns the
+    /// others too: the most frequent first, then those that do not occur. Quoted words are kept before others.
+    pub(crate) fn lenient(text: &str, frequency: impl Fn(&str) -> usize) -> (Self, Vec<String>) {
+        if let Ok(query) = Self::parse(text) {
+            return (query, Vec::new());
+        }
+        let mut read = ReadWords::of(&text[..text.floor_char_boundary(MOST_READ)]);
+        let mut kept: HashSet<String> = HashSet::new();
+        read.phrases.retain(|phrase| {
+            let new: HashSet<&String> =
+                phrase.iter().filter(|word| !kept.contains(*word)).collect();
+            let fits = kept.len() + new.len() <= MAX_QUERY_WORDS && phrase.len() <= MAX_QUERY_WORDS;
+            if fits {
+                kept.extend(phrase.iter().cloned());
+            }
+            fits
+        });
+        let only_fillers = read.all.iter().all(|word| is_filler(word));
+        let mut seen = HashSet::new();
+        let mut words: Vec<&String> = Vec::new();
+        for word in &read.all {
+            let is_new = !kept.contains(word) && seen.insert(word);
+            if is_new && (only_fillers || !is_filler(word)) {
+                words.push(word);
+            }
+        }
+        let unweighed = words.split_off(words.len().min(MOST_WEIGHED));
+        let mut words: Vec<(usize, &String)> = words
+            .into_iter()
+            .map(|word| (frequency(word), word))
+            .collect();
+        // A word that does not occur is of use only if it can be corrected. Equal words stay in their order.
+        words.sort_by_key(|(frequency, _)| (*frequency == 0, *frequency));
+        let room = MAX_QUERY_WORDS.saturating_sub(kept.len()).min(words.len());
+        let mut dropped = words.split_off(room);
+        dropped.sort_by_key(|(frequency, _)| Reverse(*frequency));
+        let dropped = dropped.into_iter().map(|(_, word)| word).chain(unweighed);
+        let dropped = dropped.cloned().collect();
+        kept.extend(words.into_iter().map(|(_, word)| word.clone()));
+        (Self::of(read, |word| kept.contains(word)), dropped)
+    }
+
+    /// Makes a query of the words that are kept.
+    fn of(read: ReadWords, is_kept: impl Fn(&str) -> bool) -> Self {
+        let ReadWords {
+            all,
+            names,
+            phrases,
+        } = read;
+        let names = names.into_iter();
+        let names = names.filter(|(_, name)| name.parts.iter().all(|part| is_kept(part)));
+        let mut names: Vec<(usize, Item)> = names.take(MAX_QUERY_WORDS).collect();
         let in_names = |at: usize| {
             names
                 .iter()
                 .any(|(start, name)| (*start..start + name.parts.len()).contains(&at))
         };
-        let in_phrase = |word: &String| query.phrases.iter().any(|phrase| phrase.contains(word));
+        let in_phrase = |word: &String| phrases.iter().any(|phrase| phrase.contains(word));
         let only_fillers = all.iter().all(|word| is_filler(word));
         let mut items: Vec<(usize, Item)> = Vec::new();
-        for (at, word) in all.iter().enumerate() {
+        for (at, word) in all.iter().enumerate().filter(|(_, word)| is_kept(word)) {
             let counts = only_fillers || !is_filler(word) || in_phrase(word);
             if counts && !in_names(at) {
                 let parts = Vec::new();
@@ -88,26 +171,101 @@ impl Query {
                 items.push((at, Item { term, parts }));
             }
         }
-        query.neighbours = all
+        let mut neighbours: Vec<(String, String)> = all
             .windows(2)
+            .filter(|pair| pair.iter().all(|word| is_kept(word)))
             .filter(|pair| pair.iter().any(|word| !is_filler(word)))
             .map(|pair| (pair[0].clone(), pair[1].clone()))
+            .take(MAX_QUERY_WORDS)
             .collect();
-        query.neighbours.sort();
-        query.neighbours.dedup();
+        neighbours.sort();
+        neighbours.dedup();
         items.append(&mut names);
         items.sort_by_key(|(at, _)| *at);
+        let mut query = Self {
+            items: Vec::new(),
+            phrases,
+            neighbours,
+        };
         for (_, item) in items {
             if !query.items.iter().any(|known| known.term == item.term) {
                 query.items.push(item);
             }
         }
-        Ok(query)
+        query
+    }
+
+    /// Iterates over the words and names that it looks for, folded, in the order of the query.
+    pub fn terms(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|item| item.term.as_str())
+    }
+
+    /// Iterates over the words between quotation marks, folded: those of one phrase must stand side by side.
+    pub fn phrases(&self) -> impl Iterator<Item = &[String]> {
+        self.phrases.iter().map(Vec::as_slice)
     }
 
     /// Returns `true` if there are no words in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lenient(text: &str) -> (Vec<String>, Vec<String>) {
+        // The later in the alphabet, the rarer; words with an x do not occur.
+        let frequency = |word: &str| match word.contains('x') {
+            true => 0,
+            false => 1_000 - usize::from(word.as_bytes()[0]),
+        };
+        let (query, dropped) = Query::lenient(text, frequency);
+        (query.terms().map(str::to_owned).collect(), dropped)
+    }
+
+    #[test]
+    fn a_short_question_stays_as_it_is() {
+        let (terms, dropped) = lenient("where is the x harbour_master");
+        assert_eq!(terms, ["x", "harbour_master"]);
+        assert!(dropped.is_empty());
+    }
+
+    #[test]
+    fn the_costliest_words_of_a_long_question_are_dropped_and_named() {
+        let many: Vec<String> = (b'a'..=b'z')
+            .flat_map(|letter| ["ab", "cd"].map(|rest| format!("{}{rest}", letter as char)))
+            .collect();
+        let text = format!("{} the \"aab bab\"", many.join(" and "));
+        let (terms, dropped) = lenient(&text);
+        assert_eq!(terms.len(), MAX_QUERY_WORDS);
+        assert!(terms.contains(&"zcd".to_owned()) && terms.contains(&"aab".to_owned()));
+        assert_eq!(dropped.first().map(String::as_str), Some("acd"));
+        // Those that do not occur come last.
+        assert_eq!(&dropped[dropped.len() - 2..], ["xab", "xcd"]);
+        assert_eq!(terms.len() + dropped.len(), many.len());
+    }
+
+    #[test]
+    fn no_question_is_too_long() {
+        let words: Vec<String> = (0..10_000).map(|number| format!("w{number}")).collect();
+        let looked_up = std::cell::Cell::new(0);
+        let (query, dropped) = Query::lenient(&words.join(" "), |word| {
+            looked_up.set(looked_up.get() + 1);
+            word.len()
+        });
+        assert_eq!(looked_up.get(), MOST_WEIGHED);
+        assert!(query.terms().count() <= MAX_QUERY_WORDS);
+        assert!(query.neighbours.len() <= MAX_QUERY_WORDS);
+        assert!(dropped.len() > 9_000);
+        let quoted = format!("\"{}\" harbour", "word ".repeat(5_000));
+        let (query, dropped) = Query::lenient(&quoted, |_| 1);
+        assert_eq!(query.phrases().count(), 0);
+        assert_eq!(query.terms().collect::<Vec<_>>(), ["word", "harbour"]);
+        assert!(dropped.is_empty());
+        let (query, _) = Query::lenient(&"é".repeat(3_000_000), |_| 1);
+        assert_eq!(query.terms().count(), 1);
     }
 }

@@ -111,6 +111,15 @@ const MOST_COMPARED: usize = 64;
 /// Score of two adjacent query words that are adjacent in the passage, in percent of their rarity.
 const TOGETHER_PERCENT: u64 = 40;
 
+/// What happens to passages without the quoted words of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phrases {
+    /// They do not match, unless no passage has the quoted words together.
+    Preferred,
+    /// They never match.
+    Required,
+}
+
 /// Posting lists, each fetched once.
 struct PostingListCache<'a> {
     index: &'a dyn TermSource,
@@ -180,6 +189,8 @@ pub struct RankedPassages<'a, F> {
     neighbours: Vec<Neighbours>,
     /// The score of the query items for each passage; 0 for those that do not match.
     scores: Vec<u64>,
+    /// The passages that have the quoted words, in order, if only these match.
+    required: Option<Vec<usize>>,
     favour: F,
     /// Remarks about the search.
     pub remarks: Remarks,
@@ -229,6 +240,11 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     /// Returns the score of the query items for each passage; 0 for those that do not match.
     pub(crate) fn scores(&self) -> &[u64] {
         &self.scores
+    }
+
+    /// Returns the passages that have the quoted words, in order, if only these match.
+    pub(crate) fn required(&self) -> Option<&[usize]> {
+        self.required.as_deref()
     }
 
     fn passages(&self) -> Vec<usize> {
@@ -287,7 +303,7 @@ impl Index {
         query: &Query,
         favour: F,
     ) -> RankedPassages<'a, F> {
-        rank(self, query, favour)
+        rank(self, query, Phrases::Preferred, favour)
     }
 
     /// Returns the number of passages.
@@ -307,6 +323,7 @@ impl Index {
 pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     index: &'a dyn TermSource,
     query: &Query,
+    phrases: Phrases,
     favour: F,
 ) -> RankedPassages<'a, F> {
     let mut remarks = Remarks::default();
@@ -320,15 +337,20 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     for one in &wanted {
         add_up(one, &lists, &mut best, &mut scores);
     }
+    let mut required = None;
     if let Some(with) = with_phrases(&mut lists, &query.phrases) {
         let mut only = vec![0; index.len()];
         with.iter()
             .for_each(|passage| only[*passage] = scores[*passage]);
-        if only.iter().any(|score| *score > 0) {
-            scores = only;
-        } else {
-            remarks.phrases_ignored = scores.iter().any(|score| *score > 0);
+        let is_found = only.iter().any(|score| *score > 0);
+        if !is_found {
+            remarks.phrases_ignored =
+                phrases == Phrases::Preferred && scores.iter().any(|score| *score > 0);
         }
+        if is_found || phrases == Phrases::Required {
+            scores = only;
+        }
+        required = (phrases == Phrases::Required).then_some(with);
     }
     remarks.total = scores.iter().filter(|score| **score > 0).count();
     let neighbours = query.neighbours.iter().filter_map(|(one, next)| {
@@ -343,6 +365,7 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
         wanted,
         neighbours,
         scores,
+        required,
         favour,
         remarks,
     }

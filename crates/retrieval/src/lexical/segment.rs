@@ -190,21 +190,30 @@ pub(crate) struct LexicalSegment {
     starts: Bytes,
     lists: LazyBytes,
     places: LazyBytes,
-    lengths: Bytes,
+    lengths: Vec<Lengths>,
+    longest: Lengths,
 }
 
 impl LexicalSegment {
     /// Opens the words of a file.
     pub(crate) fn open(container: &Container) -> Result<Self, FormatError> {
         let dictionary = |name| Map::new(container.part(name)?).map_err(|_| FormatError::Damaged);
+        let lengths = lengths(container.part(&LENGTHS)?.as_ref());
+        let mut longest = [0; FIELDS.len()];
+        for here in &lengths {
+            for (longest, here) in longest.iter_mut().zip(here) {
+                *longest = (*here).max(*longest);
+            }
+        }
         Ok(Self {
+            lengths,
+            longest,
             words: dictionary(&WORDS)?,
             names: dictionary(&NAMES)?,
             stems: dictionary(&STEMS)?,
             starts: container.part(&STARTS)?,
             lists: container.stretch(&LISTS)?,
             places: container.stretch(&PLACES)?,
-            lengths: container.part(&LENGTHS)?,
         })
     }
 
@@ -220,14 +229,18 @@ impl LexicalSegment {
 
     /// Returns the number of passages.
     pub(crate) fn passages(&self) -> usize {
-        self.lengths.as_ref().len() / (4 * FIELDS.len())
+        self.lengths.len()
     }
 
+    /// Returns the length of each field of a passage.
+    #[inline]
     pub(super) fn lengths(&self, passage: usize) -> Lengths {
-        let lengths = self.lengths.as_ref();
-        std::array::from_fn(|field| {
-            u32_at(lengths, passage * FIELDS.len() + field).unwrap_or_default()
-        })
+        self.lengths.get(passage).copied().unwrap_or_default()
+    }
+
+    /// Returns the greatest length of each field.
+    pub(super) fn longest(&self) -> Lengths {
+        self.longest
     }
 
     /// Returns the dictionaries of words and of names.
@@ -306,6 +319,15 @@ impl LexicalSegment {
             length = rest.min(length * 8);
         }
     }
+}
+
+fn lengths(part: &[u8]) -> Vec<Lengths> {
+    let (numbers, _) = part.as_chunks::<4>();
+    let (passages, _) = numbers.as_chunks::<{ FIELDS.len() }>();
+    let passages = passages.iter();
+    passages
+        .map(|lengths| lengths.map(u32::from_le_bytes))
+        .collect()
 }
 
 /// Reads the positions at the start of these bytes; returns them, and whether they are complete.

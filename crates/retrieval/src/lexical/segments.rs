@@ -6,25 +6,65 @@ use parking_lot::Mutex;
 
 use super::{
     Posting, Query, RankedPassages,
-    field::{Norms, Totals},
-    search::rank,
+    field::{FIELDS, NormTables, Totals},
+    search::{Phrases, rank},
     segment::LexicalSegment,
     spelling::{nearest, ranked},
     terms::{List, TermCount, TermSource, WordPositions, add_up},
 };
 
-/// Marks a deleted passage.
-pub(crate) const DEAD: u32 = u32::MAX;
-
-/// The words of the live passages, which are numbered in an order of their own, whatever file they are in.
+/// The words of the live passages of several files. Every passage of every file has a number, whether it is live or
+/// not: those of the first file, then those of the next.
 #[derive(Debug)]
 pub(crate) struct Segments {
     files: Vec<SegmentWords>,
-    /// The file of each live passage.
-    file_of: Vec<u32>,
-    norms: Vec<Norms>,
+    norms: NormTables,
+    /// Number of passages, dead ones included.
+    passages: usize,
     /// Cache of long lists.
     memory: Mutex<Memory>,
+}
+
+/// The live passages of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct LivePassages {
+    is_live: Vec<bool>,
+    totals: Totals,
+}
+
+impl LivePassages {
+    /// Creates a set for a file with this many passages, all of them dead.
+    pub(crate) fn none(passages: usize) -> Self {
+        Self {
+            is_live: vec![false; passages],
+            totals: Totals::default(),
+        }
+    }
+
+    /// Makes a passage of the file `words` live or dead.
+    pub(crate) fn set(&mut self, words: &LexicalSegment, passage: usize, is_live: bool) {
+        let Some(known) = self.is_live.get_mut(passage) else {
+            return;
+        };
+        let lengths = words.lengths(passage);
+        match (*known, is_live) {
+            (false, true) => self.totals.add(&lengths),
+            (true, false) => self.totals.remove(&lengths),
+            _ => {}
+        }
+        *known = is_live;
+    }
+
+    /// Returns whether a passage is live.
+    #[inline]
+    pub(crate) fn has(&self, passage: usize) -> bool {
+        self.is_live.get(passage).copied().unwrap_or_default()
+    }
+
+    /// Returns whether all passages are live.
+    pub(crate) fn is_all(&self) -> bool {
+        self.totals.passages == self.is_live.len() as u64
+    }
 }
 
 /// The key of a cached list.
@@ -69,46 +109,49 @@ impl Memory {
 #[derive(Debug)]
 struct SegmentWords {
     words: Arc<LexicalSegment>,
-    /// Maps a passage of the file to its number among the live ones, or to [`DEAD`]. Live numbers are ascending.
-    numbers: Vec<u32>,
+    living: Arc<LivePassages>,
+    /// The number of its first passage.
+    first: u32,
 }
 
 impl Segments {
-    /// Takes files, with the live number of each of their passages.
-    pub(crate) fn new(files: Vec<(Arc<LexicalSegment>, Vec<u32>)>) -> Self {
-        let files = files.into_iter();
-        let files: Vec<SegmentWords> = files
-            .map(|(words, numbers)| SegmentWords { words, numbers })
-            .collect();
+    /// Takes files, with the live passages of each.
+    pub(crate) fn new(
+        files: impl Iterator<Item = (Arc<LexicalSegment>, Arc<LivePassages>)>,
+    ) -> Self {
         let mut totals = Totals::default();
-        let living = |file: &SegmentWords| {
-            let numbers = file.numbers.iter().copied().enumerate();
-            let living = numbers.filter(|(_, number)| *number != DEAD);
-            living.collect::<Vec<(usize, u32)>>()
-        };
-        let living: Vec<Vec<(usize, u32)>> = files.iter().map(living).collect();
-        for (file, living) in files.iter().zip(&living) {
-            for (local, _) in living {
-                totals.add(&file.words.lengths(*local));
+        let mut longest = [0; FIELDS.len()];
+        let mut passages = 0;
+        let files = files.map(|(words, living)| {
+            totals.add_all(&living.totals);
+            for (longest, here) in longest.iter_mut().zip(words.longest()) {
+                *longest = here.max(*longest);
             }
-        }
-        let passages = usize::try_from(totals.passages).unwrap_or_default();
-        let mut norms = vec![Norms::default(); passages];
-        let mut file_of = vec![0; passages];
-        for (number, (file, living)) in (0..).zip(files.iter().zip(&living)) {
-            for (local, passage) in living {
-                if let Some(norms) = norms.get_mut(*passage as usize) {
-                    *norms = totals.norms(&file.words.lengths(*local));
-                    file_of[*passage as usize] = number;
-                }
+            let first = u32::try_from(passages).unwrap_or(u32::MAX);
+            passages += words.passages();
+            SegmentWords {
+                words,
+                living,
+                first,
             }
-        }
+        });
         Self {
-            files,
-            file_of,
-            norms,
+            files: files.collect(),
+            norms: NormTables::new(totals, &longest),
+            passages,
             memory: Mutex::default(),
         }
+    }
+
+    /// Returns the number of live passages that have a word. The cache is left alone.
+    pub(crate) fn frequency_of(&self, word: &str) -> usize {
+        let mut frequency = 0;
+        for file in &self.files {
+            for list in file.words.term(word) {
+                file.each(list, |_| frequency += 1);
+            }
+        }
+        frequency
     }
 
     /// Returns a list from the cache, or builds it.
@@ -131,9 +174,10 @@ impl Segments {
     pub(crate) fn rank<'a, F: Fn(usize) -> u64>(
         &'a self,
         query: &Query,
+        phrases: Phrases,
         favour: F,
     ) -> RankedPassages<'a, F> {
-        rank(self, query, favour)
+        rank(self, query, phrases, favour)
     }
 
     /// Returns the passages with one of the terms whose numbers `terms` returns for each file.
@@ -143,7 +187,7 @@ impl Segments {
             match terms(&file.words).as_slice() {
                 [] => {}
                 [one] => file.each(*one, |counted| {
-                    postings.push(counted.posting(&self.norms));
+                    postings.push(self.posting(file, &counted));
                 }),
                 several => {
                     let mut merged = Vec::new();
@@ -151,14 +195,22 @@ impl Segments {
                         file.each(*list, |counted| merged.push(counted));
                     }
                     add_up(&mut merged);
-                    postings.extend(merged.iter().map(|counted| counted.posting(&self.norms)));
+                    postings.extend(merged.iter().map(|counted| self.posting(file, counted)));
                 }
             }
         }
-        if !postings.is_sorted_by_key(|posting| posting.passage) {
-            postings.sort_unstable_by_key(|posting| posting.passage);
-        }
         postings
+    }
+
+    /// Returns a passage of a file, with its number among all.
+    #[inline]
+    fn posting(&self, file: &SegmentWords, counted: &TermCount) -> Posting {
+        let lengths = file.words.lengths(counted.passage as usize);
+        let posting = counted.posting(self.norms.norms(&lengths));
+        Posting {
+            passage: file.first + posting.passage,
+            ..posting
+        }
     }
 }
 
@@ -166,10 +218,17 @@ impl SegmentWords {
     /// Calls `take` for every live passage with the term of this number.
     #[inline]
     fn each(&self, list: usize, mut take: impl FnMut(TermCount)) {
+        if self.living.is_all() {
+            self.words.list(list, |counted| {
+                if (counted.passage as usize) < self.words.passages() {
+                    take(counted);
+                }
+            });
+            return;
+        }
         self.words.list(list, |counted| {
-            let number = self.numbers.get(counted.passage as usize);
-            if let Some(passage) = number.copied().filter(|number| *number != DEAD) {
-                take(TermCount { passage, ..counted });
+            if self.living.has(counted.passage as usize) {
+                take(counted);
             }
         });
     }
@@ -177,7 +236,11 @@ impl SegmentWords {
 
 impl TermSource for Segments {
     fn len(&self) -> usize {
-        self.norms.len()
+        self.passages
+    }
+
+    fn all(&self) -> usize {
+        usize::try_from(self.norms.totals().passages).unwrap_or(usize::MAX)
     }
 
     fn with_term(&self, term: &str) -> List<'_> {
@@ -194,10 +257,10 @@ impl TermSource for Segments {
     }
 
     fn places(&self, posting: &Posting) -> WordPositions<'_> {
-        let file = self
-            .file_of
-            .get(posting.passage as usize)
-            .and_then(|file| self.files.get(*file as usize));
+        let behind = self
+            .files
+            .partition_point(|file| file.first <= posting.passage);
+        let file = behind.checked_sub(1).map(|at| &self.files[at]);
         let places = file.map(|file| file.words.places(posting.first_place));
         Cow::Owned(places.unwrap_or_default())
     }

@@ -53,7 +53,7 @@ pub(super) enum TermKey {
 
 /// Passages by their terms. All numbers are about live passages only.
 pub(super) trait TermSource {
-    /// Returns the number of passages available for ranking.
+    /// Returns one more than the largest number of a passage available for ranking.
     fn len(&self) -> usize;
     /// Returns the number of passages in all.
     fn all(&self) -> usize {
@@ -108,11 +108,10 @@ impl TermCount {
     }
 
     #[inline]
-    pub(super) fn posting(&self, norms: &[Norms]) -> Posting {
-        let norms = norms.get(self.passage as usize).copied();
+    pub(super) fn posting(&self, norms: Norms) -> Posting {
         Posting {
             passage: self.passage,
-            weight: norms.unwrap_or_default().weight(&self.counts),
+            weight: norms.weight(&self.counts),
             first_place: self.first_place,
             in_heading: self.counts[0] > 0,
         }

@@ -4,6 +4,8 @@
     reason = "this is where index files are touched"
 )]
 
+mod cache;
+
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _, Write as _},
@@ -12,6 +14,7 @@ use std::{
 
 use sectile_markdown::Digest;
 
+pub use self::cache::{CacheFolder, CachedIndex};
 use crate::bytes::{DiskFile, Origin, ReadAt};
 
 /// The prefix of names of unfinished files.
@@ -21,6 +24,8 @@ const UNFINISHED: &str = "new-";
 #[derive(Debug)]
 pub(super) struct Folder {
     location: PathBuf,
+    /// Whether files are not flushed to disk: one that a power failure damages is found by its checksum, and made again.
+    pub(super) is_cache: bool,
 }
 
 /// A lock held until it is dropped, or until the process ends, however it ends.
@@ -57,6 +62,7 @@ impl Folder {
         match fs::symlink_metadata(location) {
             Ok(metadata) if metadata.is_dir() => Ok(Some(Self {
                 location: location.to_owned(),
+                is_cache: false,
             })),
             Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -151,7 +157,7 @@ impl Folder {
         Some(stamp(&metadata))
     }
 
-    /// Replaces a file atomically, flushed to disk before it is visible.
+    /// Replaces a file atomically, flushed to disk before it is visible, unless this is a cache.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let unfinished = self.path(&format!("{UNFINISHED}{name}"));
         // A leftover, or a link planted to have something else overwritten.
@@ -164,7 +170,9 @@ impl Folder {
             .create_new(true)
             .open(&unfinished)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
+        if !self.is_cache {
+            file.sync_all()?;
+        }
         drop(file);
         let path = self.path(name);
         // An empty folder in its place is not in use, and is the only thing that a rename cannot replace.
@@ -177,7 +185,9 @@ impl Folder {
     /// Makes renames survive a power failure.
     pub(super) fn flush(&self) -> io::Result<()> {
         #[cfg(unix)]
-        File::open(&self.location)?.sync_all()?;
+        if !self.is_cache {
+            File::open(&self.location)?.sync_all()?;
+        }
         Ok(())
     }
 

@@ -194,12 +194,18 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
         .finish(&names[1], &[key("plum")], &known, &[])
         .unwrap();
     let segments = meant().unwrap();
-    let vectors = segments.iter().map(|segment| segment.vectors().0.len());
+    let vectors = segments
+        .iter()
+        .map(|segment| segment.vectors_of(0..segment.chunks()).0.len());
     let bytes = model.dimensions() / 2;
     assert_eq!(vectors.collect::<Vec<_>>(), [3 * bytes, bytes]);
     // The same, built in memory.
     let in_memory = again.in_place(&stored.segments[1], &[key("plum")]).unwrap();
-    assert_eq!(in_memory.vectors(), segments[1].vectors());
+    let all = 0..in_memory.chunks();
+    assert_eq!(
+        in_memory.vectors_of(all.clone()),
+        segments[1].vectors_of(all)
+    );
     assert!(again.in_place(&stored.segments[1], &[key("fig")]).is_none());
     assert!(again.in_place(&stored.segments[1], &keys).is_none());
     filler.clean(&names).unwrap();

@@ -20,9 +20,9 @@ use crate::{
 pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
     let answer = call(tool, args)?;
     if args.json {
-        return print(format_args!("{}\n", answer.text));
+        return print(format_args!("{}\n", answer.body.text()));
     }
-    let value: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+    let value: Value = serde_json::from_str(answer.body.text()).unwrap_or_default();
     print(match tool {
         "get_metadata_facets" => facets(&value),
         "get_section_source" => sections(&value),

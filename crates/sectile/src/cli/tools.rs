@@ -88,7 +88,7 @@ fn world_json(world: &WorldCard) -> Value {
 }
 
 fn tool_json(tool: &ToolCard) -> Value {
-    json!({
+    let mut object = json!({
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
@@ -96,6 +96,9 @@ fn tool_json(tool: &ToolCard) -> Value {
         "idempotent": tool.idempotent,
         "open_world": tool.open_world,
         "input_schema": *tool.input,
-        "output_schema": *tool.output,
-    })
+    });
+    if let Some(output) = &tool.output {
+        object["output_schema"] = Value::Object((**output).clone());
+    }
+    object
 }

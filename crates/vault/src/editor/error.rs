@@ -34,6 +34,33 @@ pub enum EditorError {
     /// The path is hidden, ignored or excluded.
     #[error("The path is hidden, ignored or excluded, so it cannot be changed here.")]
     NotADocument,
+    /// The rules of the folder allow reading this, but not changing it.
+    #[error("The rules of this folder do not allow changing {path}. Nothing was written.")]
+    NotWritable {
+        /// The document or folder.
+        path: String,
+    },
+    /// The folder does not exist.
+    #[error("Folder not found.")]
+    FolderNotFound,
+    /// Something is already at the path that a folder should get.
+    #[error("There is already something at this path.")]
+    FolderExists,
+    /// The folder is not empty.
+    #[error("The folder is not empty. Nothing was deleted.")]
+    FolderNotEmpty,
+    /// The folder would move into itself.
+    #[error("A folder cannot be moved into itself.")]
+    FolderIntoItself,
+    /// The folder cannot be renamed as a whole.
+    #[error("The folder cannot be renamed: {0}. Nothing was written.")]
+    FolderStays(&'static str),
+    /// More documents than one request may change.
+    #[error("The folder has more than {limit} documents.")]
+    TooManyDocuments {
+        /// The limit.
+        limit: usize,
+    },
     /// Nothing may be written here.
     #[error("The folder was opened read-only. Nothing was written.")]
     ReadOnly,

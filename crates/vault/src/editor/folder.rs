@@ -4,7 +4,7 @@ use sectile_markdown::name_key;
 
 use super::{EditorError, EditorOptions, is_markdown};
 use crate::{
-    NotePath, ReadError, Root, Walk,
+    NotePath, PathRules, ReadError, Root, Walk,
     fs::{LocatedNote, PrivateFolder},
     walk::Files,
 };
@@ -15,7 +15,11 @@ pub(super) struct DocumentFolder {
     pub(super) root: Root,
     /// The one document, unless the whole folder is edited.
     pub(super) only: Option<NotePath>,
+    /// What callers see.
     walk: Walk,
+    /// The same with what is hidden from them.
+    everything: Walk,
+    write: PathRules,
     read_only: bool,
     max_document_bytes: u64,
 }
@@ -25,7 +29,9 @@ impl DocumentFolder {
         Self {
             root: root.with_private_limit(options.limits.most_private_bytes()),
             only,
-            walk: options.walk.clone(),
+            walk: visible(options),
+            everything: options.walk.of_everything(),
+            write: options.write.clone(),
             read_only: options.read_only,
             max_document_bytes: options.limits.max_document_bytes,
         }
@@ -127,6 +133,29 @@ impl DocumentFolder {
         })
     }
 
+    /// Removes a folder that has nothing in it.
+    pub(super) fn remove_empty_folder(&self, path: &NotePath) -> Result<(), EditorError> {
+        if self.read_only {
+            return Err(EditorError::ReadOnly);
+        }
+        if self.only.is_some() || path.segments().any(|segment| segment.starts_with('.')) {
+            return Err(EditorError::FolderNotFound);
+        }
+        let dir = self.root.dir().map_err(|error| self.refusal(error))?;
+        let removed = match dir.symlink_metadata(path.as_str()) {
+            Ok(metadata) if metadata.is_dir() => dir.remove_dir(path.as_str()),
+            Ok(_) => return Err(EditorError::FolderNotFound),
+            Err(error) => Err(error),
+        };
+        removed.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                EditorError::FolderNotFound
+            }
+            std::io::ErrorKind::DirectoryNotEmpty => EditorError::FolderNotEmpty,
+            _ => self.refusal(error),
+        })
+    }
+
     fn missing(&self, error: ReadError) -> EditorError {
         match error {
             ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
@@ -148,26 +177,42 @@ impl DocumentFolder {
         match &self.only {
             Some(only) if only != path => Err(EditorError::DocumentNotFound),
             Some(_) => Ok(()),
-            None if is_markdown(path) => Ok(()),
-            None => Err(EditorError::NotMarkdown),
+            None if !is_markdown(path) => Err(EditorError::NotMarkdown),
+            None if self.is_hidden(path) => Err(EditorError::DocumentNotFound),
+            None => Ok(()),
         }
+    }
+
+    /// Returns whether the rules hide the file at `path`.
+    pub(super) fn is_hidden(&self, path: &NotePath) -> bool {
+        self.only.is_none() && self.walk.hides(path)
     }
 
     /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes
     /// through here, whether a caller asked for it or the journal did.
     pub(super) fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
         self.check_path(real)?;
-        if self.is_document(real)? {
+        if !self.is_document(real)? {
+            return Err(EditorError::NotADocument);
+        }
+        self.check_write_rules(real)
+    }
+
+    /// Refuses to change `real`, a path without links, if the rules do not allow it.
+    fn check_write_rules(&self, real: &NotePath) -> Result<(), EditorError> {
+        if self.write.is_empty() || self.write.cover(real) {
             Ok(())
         } else {
-            Err(EditorError::NotADocument)
+            Err(EditorError::NotWritable {
+                path: real.as_str().to_owned(),
+            })
         }
     }
 
     /// Returns whether `real`, a path without links, is or would be a document of the folder. A single document that a
     /// person named is one, whatever its name.
     pub(super) fn is_document(&self, real: &NotePath) -> Result<bool, EditorError> {
-        Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.walk)?)
+        Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.everything)?)
     }
 
     /// Returns whether the document at `path`, a path without links, may be changed, as far as can be told beforehand.
@@ -176,6 +221,18 @@ impl DocumentFolder {
         located.is_ok_and(|located| located.check_writable().is_ok())
             && self.check_target(path).is_ok()
     }
+}
+
+/// Returns the walk of the options with the rules about what is hidden.
+fn visible(options: &EditorOptions) -> Walk {
+    let mut walk = options.walk.clone();
+    if !options.hide.is_empty() {
+        walk = walk.hiding(options.hide.clone());
+    }
+    if !options.read.is_empty() {
+        walk = walk.reading(options.read.clone());
+    }
+    walk
 }
 
 /// Parses a path from the journal.

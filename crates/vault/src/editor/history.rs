@@ -1,12 +1,16 @@
 //! The history of a document: its entries, and its text at any of them.
 
+pub(super) mod changes;
 mod compact;
 pub(super) mod trust;
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
+
+use parking_lot::Mutex;
 
 use sectile_markdown::Changes;
 
+use self::changes::SeenFiles;
 use super::{
     EditorError, EditorLimits,
     folder::{DocumentFolder, recorded_path},
@@ -16,7 +20,7 @@ use super::{
 use crate::{
     NotePath,
     journal::{Damage, EntryKind, JournalKey, LineOrigin, Step},
-    ledger::{DocumentState, EntryCard},
+    ledger::{DocumentState, EntryCard, StepCard},
 };
 
 /// A history entry as callers see it.
@@ -100,6 +104,8 @@ pub(super) struct DocumentHistory {
     store: Arc<JournalStore>,
     reader: Arc<DocumentReader>,
     max_journal_bytes: u64,
+    /// The files that agreed with the history when they were last read.
+    seen: Mutex<SeenFiles>,
 }
 
 impl DocumentHistory {
@@ -114,6 +120,7 @@ impl DocumentHistory {
             store: Arc::clone(store),
             reader: Arc::clone(reader),
             max_journal_bytes: limits.max_journal_bytes,
+            seen: Mutex::default(),
         }
     }
 
@@ -131,7 +138,6 @@ impl DocumentHistory {
             .ledger
             .document_by_number(document.number)
             .ok_or(EditorError::DocumentNotFound)?;
-        let taken_back = taken_back(&state, known);
         let mut entries = Vec::new();
         let mut more = false;
         for number in known.entries.iter().rev() {
@@ -153,7 +159,7 @@ impl DocumentHistory {
                 more = true;
                 break;
             }
-            entries.push(shown(card, known, &taken_back));
+            entries.push(shown(card, &state, Some(known)));
         }
         Ok((entries, more))
     }
@@ -347,24 +353,9 @@ impl DocumentHistory {
     }
 }
 
-/// The entries of a document that were undone and not redone.
-fn taken_back(state: &State, known: &DocumentState) -> HashSet<u64> {
-    let mut taken_back = HashSet::new();
-    for card in known
-        .entries
-        .iter()
-        .filter_map(|number| state.ledger.entry(*number))
-    {
-        match card.kind {
-            EntryKind::Undo(target) => taken_back.insert(target),
-            EntryKind::Redo(target) => taken_back.remove(&target),
-            EntryKind::Edit | EntryKind::Foreign => continue,
-        };
-    }
-    taken_back
-}
-
-fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> HistoryEntry {
+/// Returns an entry as callers see it, with the sections that it concerns in one document or in all of them.
+fn shown(card: &EntryCard, state: &State, known: Option<&DocumentState>) -> HistoryEntry {
+    let about = |step: &&StepCard| known.is_none_or(|known| known.id == step.document);
     HistoryEntry {
         number: card.number,
         time: card.time,
@@ -377,16 +368,18 @@ fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> 
         },
         is_foreign: card.kind == EntryKind::Foreign,
         is_unverified: card.origin == LineOrigin::Foreign,
-        is_undone: taken_back.contains(&card.number),
+        is_undone: state.ledger.is_taken_back(card.number),
         documents: card
             .steps
             .iter()
             .map(|step| step.moved_to.clone().unwrap_or_else(|| step.path.clone()))
             .collect(),
         sections: card
-            .step(known.id)
-            .map(|step| step.touched.clone())
-            .unwrap_or_default(),
+            .steps
+            .iter()
+            .filter(about)
+            .flat_map(|step| step.touched.iter().cloned())
+            .collect(),
     }
 }
 

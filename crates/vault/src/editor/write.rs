@@ -50,6 +50,25 @@ pub struct WriteRequest {
     pub confirmed: bool,
 }
 
+impl WriteRequest {
+    /// Returns a request that carries out `operations`, without a reason, an id or a confirmation.
+    pub fn new(
+        operations: Vec<Operation>,
+        name: impl Into<String>,
+        actor: impl Into<String>,
+    ) -> Self {
+        Self {
+            operations,
+            name: name.into(),
+            actor: actor.into(),
+            reason: None,
+            request: None,
+            dry_run: false,
+            confirmed: false,
+        }
+    }
+}
+
 /// Writes documents: all that a request asks for, or nothing.
 #[derive(Debug)]
 pub(super) struct DocumentWriter {

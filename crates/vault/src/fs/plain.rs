@@ -9,7 +9,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::fs::{Dir, File, OpenOptions};
 
 use super::{ReadError, Root, is_private, read_bounded, read_error};
-use crate::NotePath;
+use crate::{FileStamp, NotePath, walk::stamp};
 
 impl Root {
     /// Like [`Root::read`], but a link anywhere on the way makes it [`ReadError::NotFound`], wherever it leads.
@@ -17,6 +17,35 @@ impl Root {
     /// # Errors
     /// [`ReadError`] gives the reason.
     pub fn read_plain(&self, note: &NotePath, limit: u64) -> Result<Vec<u8>, ReadError> {
+        Ok(self.read_once(note, limit)?.0)
+    }
+
+    /// Like [`Self::read_plain`], with the stamp of the file. A file that changes while it is read is read again, a few
+    /// times; `None` if it never stood still, so that half of an edit is never taken for a document.
+    ///
+    /// # Errors
+    /// As [`Self::read_plain`].
+    pub fn read_settled(
+        &self,
+        note: &NotePath,
+        limit: u64,
+    ) -> Result<Option<(Vec<u8>, FileStamp)>, ReadError> {
+        const TRIES: usize = 4;
+        for _ in 0..TRIES {
+            let (bytes, before, after) = self.read_once(note, limit)?;
+            if before == after && before.bytes == bytes.len() as u64 {
+                return Ok(Some((bytes, after)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a file; returns its stamps before and after too.
+    fn read_once(
+        &self,
+        note: &NotePath,
+        limit: u64,
+    ) -> Result<(Vec<u8>, FileStamp, FileStamp), ReadError> {
         if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
         }
@@ -33,12 +62,12 @@ impl Root {
         if metadata.len() > limit {
             return Err(ReadError::TooLarge { limit });
         }
-        let bytes = read_bounded(file, metadata.len(), limit).map_err(plain_error)?;
+        let bytes = read_bounded(&file, metadata.len(), limit).map_err(plain_error)?;
         if bytes.len() as u64 > limit {
-            Err(ReadError::TooLarge { limit })
-        } else {
-            Ok(bytes)
+            return Err(ReadError::TooLarge { limit });
         }
+        let after = file.metadata().map_err(plain_error)?;
+        Ok((bytes, stamp(&metadata), stamp(&after)))
     }
 }
 

@@ -333,7 +333,7 @@ pub(super) fn read_all(dir: &Dir, name: &str, limit: u64) -> io::Result<Vec<u8>>
     if length > limit {
         return Err(too_large().into());
     }
-    let bytes = read_bounded(file, length, limit)?;
+    let bytes = read_bounded(&file, length, limit)?;
     if bytes.len() as u64 > limit {
         return Err(too_large().into());
     }

@@ -71,6 +71,13 @@ impl Root {
         list_below(&root, &top(), walk, stop, ListingScope::Documents)
     }
 
+    /// Returns the stamp of the file at `note`, if there is a file. Links are not followed.
+    #[must_use]
+    pub fn stamp(&self, note: &NotePath) -> Option<FileStamp> {
+        let metadata = self.dir().ok()?.symlink_metadata(note.as_str()).ok()?;
+        metadata.is_file().then(|| stamp(&metadata))
+    }
+
     /// Lists the Markdown documents directly in the root, with stamps, sorted. Folders are not read.
     ///
     /// # Errors
@@ -374,7 +381,7 @@ pub(super) fn top() -> PendingFolder {
 }
 
 /// Returns the rules of the folders above `path`, or `None` if one of them leaves it out.
-fn rules_above(
+pub(super) fn rules_above(
     root: &Dir,
     path: &NotePath,
     walk: &Walk,
@@ -426,7 +433,7 @@ pub(super) fn unreadable(error: io::Error) -> WalkError {
 }
 
 #[cfg(unix)]
-fn stamp(metadata: &Metadata) -> FileStamp {
+pub(crate) fn stamp(metadata: &Metadata) -> FileStamp {
     use cap_std::fs::MetadataExt as _;
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
     FileStamp {
@@ -438,7 +445,7 @@ fn stamp(metadata: &Metadata) -> FileStamp {
 }
 
 #[cfg(not(unix))]
-fn stamp(metadata: &Metadata) -> FileStamp {
+pub(crate) fn stamp(metadata: &Metadata) -> FileStamp {
     let modified = metadata.modified().ok().and_then(|time| {
         let since = time.into_std().duration_since(std::time::UNIX_EPOCH).ok()?;
         i64::try_from(since.as_nanos()).ok()

@@ -58,6 +58,20 @@ enum Anchor {
     After { section_id: String },
 }
 
+/// Checks by the rules of a world that asks for nothing special.
+fn check_arguments(schema: &JsonObject, arguments: &mut JsonObject) -> Result<(), Failure> {
+    rules(schema).check(arguments)
+}
+
+fn rules(schema: &JsonObject) -> ArgumentRules<'_> {
+    ArgumentRules {
+        schema,
+        aliases: &[],
+        lenient_scalars: false,
+        errors: None,
+    }
+}
+
 fn check(arguments: Value) -> Result<(), String> {
     let Value::Object(mut arguments) = arguments else {
         panic!("arguments are an object");
@@ -265,4 +279,180 @@ fn one_point_zero_is_the_integer_one_where_the_schema_takes_integers() {
         assert!(settled(json!({ "limit": wrong })).is_err(), "{wrong}");
     }
     assert!(settled(json!({ "counts": [9_007_199_254_740_993.0] })).is_err());
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the schema of it is used")]
+struct FetchParams {
+    id: String,
+    budget: Option<u32>,
+    is_deep: Option<bool>,
+    either: Option<Either>,
+    fields: Option<JsonObject>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only the schema of it is used")]
+enum Either {
+    Number(u32),
+    Text(String),
+}
+
+const ALIASES: [ArgumentAlias; 2] = [
+    ArgumentAlias {
+        alias: "path",
+        name: "id",
+    },
+    ArgumentAlias {
+        alias: "uri",
+        name: "id",
+    },
+];
+
+const ROW: ErrorRow = ErrorRow::of_kind(
+    FailureKind::InvalidArguments,
+    "The arguments do not fit.",
+    "Compare them with the schema.",
+);
+
+/// Checks by the rules of a world that asks for everything.
+fn check_kindly(arguments: Value) -> Result<Value, Failure> {
+    let schema = input_schema::<FetchParams>();
+    let rules = ArgumentRules {
+        aliases: &ALIASES,
+        lenient_scalars: true,
+        errors: Some(&ROW),
+        ..rules(&schema)
+    };
+    let mut arguments = arguments.as_object().expect("an object").clone();
+    rules.check(&mut arguments)?;
+    Ok(Value::Object(arguments))
+}
+
+#[test]
+fn an_alias_stands_for_its_argument() {
+    let listed = Value::Object(input_schema::<FetchParams>()).to_string();
+    assert!(!listed.contains("path") && !listed.contains("uri"));
+    for given in [
+        json!({ "id": "a" }),
+        json!({ "path": "a" }),
+        json!({ "uri": "a" }),
+        json!({ "path": "a", "id": null }),
+        json!({ "path": null, "id": "a" }),
+    ] {
+        assert_eq!(
+            check_kindly(given.clone()),
+            Ok(json!({ "id": "a" })),
+            "{given}"
+        );
+    }
+    for given in [
+        json!({ "path": "a", "id": "a" }),
+        json!({ "path": "a", "uri": "b" }),
+    ] {
+        let failure = check_kindly(given.clone()).expect_err("two names");
+        assert_eq!(failure.argument.as_deref(), Some("id"), "{given}");
+        assert!(failure.message.contains("id is given twice: "), "{given}");
+        assert_eq!(failure.name(), "invalid_arguments");
+    }
+    // The types of the argument hold for its other names.
+    let failure = check_kindly(json!({ "path": ["a"] })).expect_err("not a string");
+    assert!(failure.message.ends_with("id must be a JSON string."));
+}
+
+#[test]
+fn scalars_written_as_strings_are_accepted_where_a_string_is_not() {
+    for (given, expected) in [
+        (json!({ "budget": "600" }), json!({ "budget": 600 })),
+        (json!({ "budget": 600.0 }), json!({ "budget": 600 })),
+        (json!({ "is_deep": "true" }), json!({ "is_deep": true })),
+        (json!({ "is_deep": "false" }), json!({ "is_deep": false })),
+        // These can mean something else.
+        (json!({ "either": "600" }), json!({ "either": "600" })),
+        (
+            json!({ "fields": { "n": "600", "b": "true" } }),
+            json!({ "fields": { "n": "600", "b": "true" } }),
+        ),
+    ] {
+        let mut given = given.as_object().expect("an object").clone();
+        given.insert("id".to_owned(), json!("7"));
+        let mut expected = expected;
+        expected["id"] = json!("7");
+        assert_eq!(check_kindly(Value::Object(given)), Ok(expected));
+    }
+    for wrong in [
+        json!({ "budget": "" }),
+        json!({ "budget": "6e2" }),
+        json!({ "budget": "-1" }),
+        json!({ "budget": " 6" }),
+        json!({ "budget": "٦" }),
+        json!({ "budget": "99999999999999999999999" }),
+        json!({ "budget": "true" }),
+        json!({ "is_deep": "True" }),
+        json!({ "is_deep": "1" }),
+        json!({ "is_deep": "yes" }),
+    ] {
+        let mut arguments = wrong.as_object().expect("an object").clone();
+        arguments.insert("id".to_owned(), json!("a"));
+        assert!(check_kindly(Value::Object(arguments)).is_err(), "{wrong}");
+    }
+    // Other worlds take them literally.
+    let schema = input_schema::<FetchParams>();
+    for given in [
+        json!({ "id": "a", "budget": "6" }),
+        json!({ "id": "a", "is_deep": "true" }),
+    ] {
+        let mut arguments = given.as_object().expect("an object").clone();
+        assert!(check_arguments(&schema, &mut arguments).is_err(), "{given}");
+    }
+}
+
+#[test]
+fn a_world_with_its_own_error_names_what_is_unknown_missing_or_wrong() {
+    let said = |arguments: Value| {
+        let failure = check_kindly(arguments).expect_err("it is wrong");
+        assert_eq!(failure.kind, FailureKind::InvalidArguments);
+        assert_eq!(failure.name(), "invalid_arguments");
+        let facts = failure.detail.as_ref().expect("a detail").data.clone();
+        (failure.told(), Value::Object(facts))
+    };
+    let takes = json!(["id", "budget", "is_deep", "either", "fields"]);
+    assert_eq!(
+        said(json!({ "id": "a", "budgets": 5 })),
+        (
+            "Invalid arguments: this tool does not take \"budgets\". It takes only: id, budget, is_deep, either, \
+             fields. Nearest: budget. Compare them with the schema."
+                .to_owned(),
+            json!({ "unknown": ["\"budgets\""], "nearest": ["budget"], "takes": takes }),
+        )
+    );
+    // A name near an alias is near the argument that it stands for; one that resembles nothing gets no offer.
+    let (told, facts) = said(json!({ "paths": "a", "zzz\n": 1 }));
+    assert!(
+        told.contains(r#"does not take "paths", "zzz\n". It"#),
+        "{told}"
+    );
+    assert_eq!(facts["nearest"], json!(["id"]));
+    assert_eq!(
+        said(json!({})),
+        (
+            "Invalid arguments: id is required. Compare them with the schema.".to_owned(),
+            json!({ "argument": "id", "missing": ["id"] }),
+        )
+    );
+    assert_eq!(
+        said(json!({ "id": "a", "budget": [] })),
+        (
+            "Invalid arguments: budget must be a JSON integer. Compare them with the schema."
+                .to_owned(),
+            json!({ "argument": "budget" }),
+        )
+    );
+    // Any number of names of any length makes a short message.
+    let many = (0..1000).map(|n| (format!("{n}{}", "x".repeat(1000)), json!(1)));
+    let (told, facts) = said(Value::Object(many.collect()));
+    assert!(told.chars().count() <= crate::MAX_MESSAGE_CHARS, "{told}");
+    assert!(facts.to_string().len() < 1000, "{facts}");
 }

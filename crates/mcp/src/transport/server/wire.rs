@@ -20,7 +20,8 @@ pub(super) fn wire_tool(card: &ToolCard, naming: &Naming<'_>) -> Tool {
         Arc::new(naming.schema(&card.input).into_owned()),
     );
     tool.title = Some(card.title.to_owned());
-    tool.output_schema = Some(Arc::new(naming.schema(&card.output).into_owned()));
+    let output = card.output.as_ref();
+    tool.output_schema = output.map(|output| Arc::new(naming.schema(output).into_owned()));
     tool.annotations = Some(ToolAnnotations::from_raw(
         Some(card.title.to_owned()),
         Some(card.access == Access::Read),

@@ -25,26 +25,12 @@ impl Backend {
     }
 
     async fn serve(&self) -> HttpServer {
+        let envelope =
+            |failure: &Failure| ErrorResponse::Result(json!({ "problem": failure.message }));
+        let instructions = "A shelf that may be out of reach.";
         let spec = WorldSpec {
-            name: "shelf",
-            title: "shelf",
-            instructions: "A shelf that may be out of reach.",
-            tools: Vec::new(),
-            absent: Vec::new(),
-            resources: None,
-            families: Vec::new(),
-            prompts: Vec::new(),
-            complete: None,
-            sessions: false,
-            tokens_only: false,
-            unknown_tool: UnknownTool::Code(-32601),
-            tool_meta: JsonObject::new(),
-            result_meta: JsonObject::new(),
-            starts: "",
-            refused: None,
             ready: Some(ready),
-            envelope: |failure| ErrorResponse::Result(json!({ "problem": failure.message })),
-            errors: ErrorList::default,
+            ..WorldSpec::new("shelf", instructions, envelope, ErrorList::default)
         };
         let surface = Surface::new(spec, self.clone(), Policy::default(), limits());
         HttpServer::start(surface).await

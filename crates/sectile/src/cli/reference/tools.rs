@@ -22,12 +22,12 @@ impl SharedAnswer<'_> {
     fn difference(&self, tool: &ToolCard) -> Option<(&str, Vec<ListEntry>)> {
         let own = self.tools.first()?;
         let names = |tool: &ToolCard| -> Option<Vec<String>> {
-            let properties = tool.output.get("properties")?.as_object()?;
+            let properties = tool.output.as_ref()?.get("properties")?.as_object()?;
             Some(properties.keys().cloned().collect())
         };
         let same_names = names(own)? == names(tool)?;
-        let own = fields(&own.output, Side::Answer);
-        let mut differs = fields(&tool.output, Side::Answer);
+        let own = answer_fields(own)?;
+        let mut differs = answer_fields(tool)?;
         let all = differs.len();
         differs.retain(|item| !own.contains(item));
         (same_names && differs.len() * 2 < all).then_some((self.heading.as_str(), differs))
@@ -108,6 +108,12 @@ fn write_tool(
     ));
     let arguments = fields(&tool.input, Side::Arguments);
     write_fields(page, "Arguments", &arguments);
+    if !tool.aliases.is_empty() {
+        let aliases = tool.aliases.iter();
+        let aliases = aliases.map(|also| format!("`{}` for `{}`", also.alias, also.name));
+        let aliases: Vec<String> = aliases.collect();
+        page.paragraph(format_args!("Also accepted: {}.", aliases.join(", ")));
+    }
     match shared.iter().find_map(|shared| shared.difference(tool)) {
         Some((heading, differs)) if differs.is_empty() => {
             page.paragraph(format_args!("Answer: see {}.", link(heading)));
@@ -116,8 +122,17 @@ fn write_tool(
             page.paragraph(format_args!("Answer: see {}, but here:", link(heading)));
             page.list(&differs);
         }
-        None => write_fields(page, "Answer", &fields(&tool.output, Side::Answer)),
+        None => match answer_fields(tool) {
+            Some(fields) => write_fields(page, "Answer", &fields),
+            None => page.paragraph("Answer: text, without structured content."),
+        },
     }
+}
+
+/// Returns the fields of a tool's answer, unless it is text.
+fn answer_fields(tool: &ToolCard) -> Option<Vec<ListEntry>> {
+    let schema = tool.output.as_ref()?;
+    Some(fields(schema, Side::Answer))
 }
 
 fn write_fields(page: &mut MarkdownPage, title: &str, items: &[ListEntry]) {
@@ -143,26 +158,28 @@ fn write_shared(
         world.name,
         tools.join(", ")
     ));
-    if let Some(tool) = answer.tools.first() {
-        write_fields(page, "Fields", &fields(&tool.output, Side::Answer));
+    if let Some(fields) = answer.tools.first().and_then(|tool| answer_fields(tool)) {
+        write_fields(page, "Fields", &fields);
     }
 }
 
 /// Returns the long answers that several tools of a world share, in the order of their first tools.
 fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<SharedAnswer<'a>> {
-    let mut found: Vec<Vec<&ToolCard>> = Vec::new();
-    for tool in &world.tools {
+    let schema = |tool: &'a ToolCard| tool.output.as_deref();
+    let mut found: Vec<Vec<&'a ToolCard>> = Vec::new();
+    for tool in world.tools.iter().filter(|tool| tool.output.is_some()) {
         let same = found
             .iter_mut()
-            .find(|tools| tools.first().is_some_and(|one| *one.output == *tool.output));
+            .find(|tools| tools.first().is_some_and(|one| schema(one) == schema(tool)));
         match same {
             Some(tools) => tools.push(tool),
             None => found.push(vec![tool]),
         }
     }
     let is_worth_it = |tools: &Vec<&ToolCard>| {
-        let is_long =
-            |tool: &&ToolCard| listed(&fields(&tool.output, Side::Answer)).len() > SHORT_ANSWER;
+        let is_long = |tool: &&ToolCard| {
+            answer_fields(tool).is_some_and(|fields| listed(&fields).len() > SHORT_ANSWER)
+        };
         tools.len() > 1 && tools.first().is_some_and(is_long)
     };
     let mut shared: Vec<SharedAnswer<'a>> = Vec::new();

@@ -36,7 +36,7 @@ fn facets(path: &str, json: &[u8]) -> Value {
     let answer = view_of(&note_path(path).unwrap(), json, |note| {
         Ok((MetadataFacets::of(note), AnswerFacts::default()))
     });
-    serde_json::from_str(&answer.unwrap().text).unwrap()
+    serde_json::from_str(answer.unwrap().body.text()).unwrap()
 }
 
 /// The body of a row, expanded if the row only describes a long one.
@@ -64,7 +64,7 @@ fn call_vectors() {
         let expected = row["expected"]["json"].to_string();
         match answer {
             Ok(answer) => {
-                assert_eq!(answer.text, expected, "{row}");
+                assert_eq!(answer.body.text(), expected, "{row}");
                 assert_eq!(answer.facts.upstream, Some("2xx"), "{row}");
                 successes += 1;
             }
@@ -107,7 +107,7 @@ fn a_block_in_the_body_is_never_shown_and_counts_only_without_the_field() {
     ] {
         let json = json!({ "frontmatter": front_matter, "body": body }).to_string();
         let answer = section_source("n.md", json.as_bytes()).unwrap();
-        let answer: Value = serde_json::from_str(&answer.text).unwrap();
+        let answer: Value = serde_json::from_str(answer.body.text()).unwrap();
         assert_eq!(answer["title"], title, "{json}");
         assert_eq!(answer["sections"].as_array().unwrap().len(), 1, "{json}");
         assert_eq!(
@@ -119,9 +119,9 @@ fn a_block_in_the_body_is_never_shown_and_counts_only_without_the_field() {
     let absent = json!({ "body": body }).to_string();
     let answer = section_source("n.md", absent.as_bytes()).unwrap();
     assert!(
-        answer.text.contains("\"title\":\"Block\""),
+        answer.body.text().contains("\"title\":\"Block\""),
         "{}",
-        answer.text
+        answer.body.text()
     );
 }
 

@@ -40,6 +40,7 @@ fn front_matter(key: &str, value: Value) -> Operation {
         path: Some(note("a.md")),
         key: key.to_owned(),
         value: Some(value),
+        expected_hash: None,
     })
 }
 

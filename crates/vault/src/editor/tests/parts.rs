@@ -204,3 +204,79 @@ fn a_text_can_be_written_back_that_is_longer_than_texts_may_be() {
     );
     assert_eq!(bench.text("a.md"), text);
 }
+
+/// A caller that has read a section with everything below it has one hash, which serves for all of its changes.
+#[test]
+fn the_hash_of_a_whole_section_covers_its_own_text() {
+    let words = |words: &str| words.replace(' ', "\n\n");
+    let read_text = words("one two three four five");
+    let bench = Bench::new(&[("a.md", &format!("# A\n\n{read_text}\n\n## B\n\nb\n"))]);
+    let section = |position| {
+        let view = bench.editor.view(&note("a.md")).unwrap();
+        view.section(position).unwrap()
+    };
+    let read = section(0);
+    let change = |text: &str, hash: &str| {
+        let update = update("a.md", by_id(&read.id), &words(text));
+        let report = bench.write(with_hash(update, hash));
+        report.map(|report| report.steps[0].merged)
+    };
+    let first = change("ONE two three four five", &read.subtree_hash);
+    assert_eq!(first, Ok(false));
+    // A change below the section does not concern its own text.
+    let now = section(0);
+    bench
+        .write(update("a.md", by_id(&section(1).id), "B"))
+        .unwrap();
+    let second = change("ONE two three four FIVE", &now.subtree_hash);
+    assert_eq!(second, Ok(true));
+    // An older hash is merged, or refused with the older text.
+    let third = change("one two THREE four five", &read.subtree_hash);
+    assert_eq!(third, Ok(true));
+    let merged = words("ONE two THREE four FIVE");
+    assert_eq!(
+        bench.text("a.md"),
+        format!("# A\n\n{merged}\n\n## B\n\nB\n")
+    );
+    let refused = change("1 two three four five", &read.subtree_hash);
+    let Err(EditorError::Conflict(conflict)) = refused else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.base, Some(read_text));
+    // The hash of the own text says nothing about what is below it.
+    let gone = with_hash(delete("a.md", by_id(&read.id)), &section(0).hash);
+    assert!(matches!(bench.write(gone), Err(EditorError::Conflict(_))));
+}
+
+/// A caller that has read a whole document has one hash, which serves for changes of all its sections.
+#[test]
+fn the_hash_of_a_document_covers_its_sections() {
+    let bench = Bench::new(&[("a.md", "# A\n\na\n\n## B\n\nb\n\n## C\n\nc\n")]);
+    let view = bench.editor.view(&note("a.md")).unwrap();
+    let read = short_hash(view.hash());
+    let change = |position: usize, text: &str| {
+        let update = update("a.md", by_id(&view.ids()[position]), text);
+        let report = bench.write(with_hash(update, &read));
+        report.map(|report| report.steps[0].merged)
+    };
+    assert_eq!(change(0, "A"), Ok(false));
+    // The document is another one now, but the section is not.
+    assert_eq!(change(1, "B"), Ok(true));
+    assert!(matches!(change(1, "b2"), Err(EditorError::Conflict(_))));
+    let gone = with_hash(delete("a.md", by_id(&view.ids()[1])), &read);
+    assert!(matches!(bench.write(gone), Err(EditorError::Conflict(_))));
+}
+
+/// Where a section has no subsections, its own text is all there is below its heading.
+#[test]
+fn the_hash_of_its_own_text_is_enough_to_delete_a_section_without_subsections() {
+    let bench = Bench::new(&[("a.md", "# A\n\na\n\n## B\n\nb\n")]);
+    let view = bench.editor.view(&note("a.md")).unwrap();
+    let delete = |position: usize| {
+        let section = view.section(position).unwrap();
+        bench.write(with_hash(delete("a.md", by_id(&section.id)), &section.hash))
+    };
+    assert!(matches!(delete(0), Err(EditorError::Conflict(_))));
+    delete(1).unwrap();
+    assert_eq!(bench.text("a.md"), "# A\n\na\n");
+}

@@ -2,7 +2,7 @@
 
 use sectile_markdown::{
     Change, Changes, Digest, Source, Span,
-    edit::{Edit, EditError, EditScope, Escape, SectionPlacement},
+    edit::{Edit, EditError, EditScope, Escape, SectionPlacement, TextPlacement},
     remove_key, set_key,
 };
 
@@ -11,8 +11,8 @@ use super::{
     conflict::HashScope,
     operation::{
         CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-        Operation, Placement, RelativePlacement, RenameDocument, RenameSection, Scope,
-        SetFrontMatter, UpdateSection,
+        Operation, PlaceText, Placement, RelativePlacement, RenameDocument, RenameFolder,
+        RenameSection, Scope, SetFrontMatter, TextPlace, UpdateSection,
     },
     transaction::{PendingStep, Transaction},
 };
@@ -55,6 +55,8 @@ impl Transaction<'_> {
             Operation::CreateDocument(create) => self.create(create),
             Operation::RenameDocument(rename) => self.rename_document(rename),
             Operation::DeleteDocument(delete) => self.delete_document(delete),
+            Operation::PlaceText(place) => self.place_text(place),
+            Operation::RenameFolder(rename) => self.rename_folder(rename),
         }
     }
 
@@ -352,14 +354,82 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    fn place_text(&mut self, place_text: &PlaceText) -> Result<(), EditorError> {
+        let PlaceText {
+            path,
+            section,
+            place,
+            scope,
+            text,
+            headings,
+            expected_hash,
+        } = place_text;
+        self.check_payload(text)?;
+        check_text("text", text, "")?;
+        let expected = expected_hash.as_deref();
+        // Nothing is replaced, so changes elsewhere in the text do not matter.
+        let (key, id, within, merged) = match section {
+            None => {
+                let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+                let require = self.writer.limits.require_hash;
+                let draft = self.draft(path)?;
+                let merged = match check_document(draft, expected, require) {
+                    Err(EditorError::DocumentChanged) => true,
+                    checked => checked.map(|()| false)?,
+                };
+                let key = draft.path.as_str().to_owned();
+                let within = match place {
+                    TextPlace::Append | TextPlace::After => TextPlacement::End(EditScope::Document),
+                    TextPlace::Prepend | TextPlace::Before => {
+                        TextPlacement::Start(EditScope::Document)
+                    }
+                };
+                (key, None, within, merged)
+            }
+            Some(section) => {
+                let found = self.find(path.as_ref(), section)?;
+                let (hashed, part) = match scope {
+                    Scope::Body => (HashScope::Own, EditScope::Body(found.position)),
+                    Scope::Subtree => (HashScope::Subtree, EditScope::Subtree(found.position)),
+                };
+                let merged = !self.is_current(&found, expected, hashed)?;
+                let within = match place {
+                    TextPlace::Append => TextPlacement::End(part),
+                    TextPlace::Prepend => TextPlacement::Start(part),
+                    TextPlace::Before => TextPlacement::Before(found.position),
+                    TextPlace::After => TextPlacement::After(found.position),
+                };
+                (found.path, Some(found.id), within, merged)
+            }
+        };
+        let edit = Edit::InsertText {
+            place: within,
+            text,
+            headings: *headings,
+        };
+        self.edit(&key, &edit, &[])?;
+        self.done(&key, id, merged);
+        Ok(())
+    }
+
+    fn rename_folder(&mut self, _: &RenameFolder) -> Result<(), EditorError> {
+        Err(EditorError::FolderStays("this is not possible yet"))
+    }
+
     fn set_front_matter(&mut self, set: &SetFrontMatter) -> Result<(), EditorError> {
-        let SetFrontMatter { path, key, value } = set;
+        let SetFrontMatter {
+            path,
+            key,
+            value,
+            expected_hash,
+        } = set;
         let path = path.as_ref().ok_or(EditorError::NoDocument)?;
         if let Some(value) = value {
             check_text("key", key, "")?;
             check_value(value)?;
         }
         let draft = self.draft(path)?;
+        check_document(draft, expected_hash.as_deref(), false)?;
         let changes = match value {
             Some(value) => set_key(draft.text(), key, value),
             None => remove_key(draft.text(), key),

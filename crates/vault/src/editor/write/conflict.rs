@@ -25,9 +25,11 @@ pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
 /// The text that a hash covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HashScope {
-    /// A section's own text.
+    /// A section's own text. A hash of the subtree or of the document is accepted too, because it covers that text: a
+    /// caller that has read the whole section, or the whole document, knows only this one.
     Own,
-    /// Heading, text and subsections.
+    /// Heading, text and subsections. A hash of the document is accepted too, and so is one of the own text of a section
+    /// that has no subsections.
     Subtree,
 }
 
@@ -46,6 +48,23 @@ fn texts(
     };
     let text = replaceable(&parts, scope).slice(bytes);
     Some((Digest::of(hashed.slice(bytes)), text.to_vec()))
+}
+
+/// Returns whether `expected` is a hash of the section at `position` that `hashed` accepts.
+fn is_hash_of(
+    expected: &str,
+    bytes: &[u8],
+    document: &Document,
+    position: usize,
+    hashed: HashScope,
+) -> bool {
+    let matches = |span: Span| hash_matches(expected, &Digest::of(span.slice(bytes)));
+    parts_of(bytes, document, position).is_some_and(|parts| {
+        let is_all = hashed == HashScope::Own || parts.content == parts.below;
+        (is_all && matches(parts.content))
+            || matches(parts.subtree)
+            || matches(Span::new(0, bytes.len()))
+    })
 }
 
 fn replaceable(parts: &Parts, scope: Scope) -> Span {
@@ -72,8 +91,7 @@ impl Transaction<'_> {
         };
         let draft = &self.drafts[&found.path];
         let same = |bytes: &[u8], document: &Document, position: usize| {
-            texts(bytes, document, position, hashed, Scope::Body)
-                .is_some_and(|(digest, _)| hash_matches(expected, &digest))
+            is_hash_of(expected, bytes, document, position, hashed)
         };
         if same(draft.text(), &draft.document, found.position) {
             return Ok(true);
@@ -207,10 +225,9 @@ impl DocumentWriter {
             }
             if let Some(position) = ids.iter().position(|known| known == id) {
                 let document = Source::new(&bytes).parse();
-                if let Some((digest, text)) = texts(&bytes, &document, position, hashed, scope)
-                    && hash_matches(expected, &digest)
-                {
-                    return Ok(Some(text));
+                if is_hash_of(expected, &bytes, &document, position, hashed) {
+                    let found = texts(&bytes, &document, position, hashed, scope);
+                    return Ok(found.map(|(_, text)| text));
                 }
             }
         }

@@ -27,6 +27,10 @@ pub enum Operation {
     RenameDocument(RenameDocument),
     /// Deletes a document.
     DeleteDocument(DeleteDocument),
+    /// Adds text to a section or a document without replacing any.
+    PlaceText(PlaceText),
+    /// Changes the path of a folder with everything in it.
+    RenameFolder(RenameFolder),
 }
 
 /// Inserts a section.
@@ -138,6 +142,8 @@ pub struct SetFrontMatter {
     pub key: String,
     /// Its value; without one, the key is removed.
     pub value: Option<Value>,
+    /// The hash of the document that this is based on.
+    pub expected_hash: Option<String>,
 }
 
 /// Creates a document.
@@ -167,6 +173,50 @@ pub struct DeleteDocument {
     pub path: NotePath,
     /// The hash of the document that this is based on.
     pub expected_hash: Option<String>,
+}
+
+/// Adds text to a section or a document without replacing any. Blank lines that separate it from what is there are
+/// added as needed.
+#[derive(Clone, Debug)]
+pub struct PlaceText {
+    /// The document, if the section is named by its heading or none is named.
+    pub path: Option<NotePath>,
+    /// The section; without one, the whole document.
+    pub section: Option<SectionRef>,
+    /// The place of the text.
+    pub place: TextPlace,
+    /// Whether to append to the section's own text, or to everything below its heading.
+    pub scope: Scope,
+    /// The text to add.
+    pub text: String,
+    /// How to treat headings in the text.
+    pub headings: PayloadHeadings,
+    /// The hash of the text that this is based on; of the document if no section is named.
+    pub expected_hash: Option<String>,
+}
+
+/// The place of added text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextPlace {
+    /// At the end of the section or the document.
+    #[default]
+    Append,
+    /// At its start, below the heading or the front matter.
+    Prepend,
+    /// Before the heading of the section; for a document, at its start.
+    Before,
+    /// After the section with everything below it; for a document, at its end.
+    After,
+}
+
+/// Changes the path of a folder with everything in it. Links to its documents and files, and relative links in them,
+/// are repaired.
+#[derive(Clone, Debug)]
+pub struct RenameFolder {
+    /// The folder.
+    pub path: NotePath,
+    /// The new path.
+    pub new_path: NotePath,
 }
 
 impl Operation {
@@ -200,7 +250,8 @@ impl Operation {
                 path.iter().chain(to).collect(),
                 id(section).into_iter().chain(anchor(at)).collect(),
             ),
-            Self::EditText(EditText { path, section, .. }) => (
+            Self::EditText(EditText { path, section, .. })
+            | Self::PlaceText(PlaceText { path, section, .. }) => (
                 path.iter().collect(),
                 section.as_ref().and_then(id).into_iter().collect(),
             ),
@@ -209,7 +260,8 @@ impl Operation {
             }
             Self::CreateDocument(CreateDocument { path, .. })
             | Self::DeleteDocument(DeleteDocument { path, .. }) => (vec![path], Vec::new()),
-            Self::RenameDocument(RenameDocument { path, new_path, .. }) => {
+            Self::RenameDocument(RenameDocument { path, new_path, .. })
+            | Self::RenameFolder(RenameFolder { path, new_path }) => {
                 (vec![path, new_path], Vec::new())
             }
         }
@@ -224,13 +276,15 @@ impl Operation {
             | Self::Move(MoveSection { expected_hash, .. })
             | Self::Rename(RenameSection { expected_hash, .. })
             | Self::EditText(EditText { expected_hash, .. })
+            | Self::SetFrontMatter(SetFrontMatter { expected_hash, .. })
+            | Self::PlaceText(PlaceText { expected_hash, .. })
             | Self::DeleteDocument(DeleteDocument { expected_hash, .. }) => {
                 expected_hash.as_deref()
             }
             Self::Insert(_)
-            | Self::SetFrontMatter(_)
             | Self::CreateDocument(_)
-            | Self::RenameDocument(_) => None,
+            | Self::RenameDocument(_)
+            | Self::RenameFolder(_) => None,
         }
     }
 }

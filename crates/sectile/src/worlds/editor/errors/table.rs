@@ -553,8 +553,8 @@ pub(super) const TABLE: [&ErrorRow; 62] = [
 pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
     use EditorError as E;
     match error {
-        E::DocumentNotFound => &DOCUMENT_NOT_FOUND,
-        E::DocumentExists => &DOCUMENT_EXISTS,
+        E::DocumentNotFound | E::FolderNotFound => &DOCUMENT_NOT_FOUND,
+        E::DocumentExists | E::FolderExists => &DOCUMENT_EXISTS,
         E::OutsideRoot => &OUTSIDE_ROOT,
         E::IsLink { .. } => &DOCUMENT_IS_LINK,
         E::NotMarkdown => &NOT_MARKDOWN,
@@ -597,7 +597,12 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
         E::JournalTooNew => &JOURNAL_VERSION,
         E::DiskFull => &DISK_FULL,
         E::NotPermitted => &NOT_PERMITTED,
-        E::ReadOnlyDocument => &READ_ONLY_DOCUMENT,
+        E::ReadOnlyDocument | E::NotWritable { .. } => &READ_ONLY_DOCUMENT,
+        // This world has no tools for folders.
+        E::FolderNotEmpty
+        | E::FolderIntoItself
+        | E::FolderStays(_)
+        | E::TooManyDocuments { .. } => &REFUSED,
         E::Unkept { .. } => &ATTRIBUTES_LOST,
         E::StrangePrivateFile { .. } => &STRANGE_PRIVATE_FILE,
         E::TooManyOpenFiles => &TOO_MANY_OPEN_FILES,

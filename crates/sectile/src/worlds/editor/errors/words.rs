@@ -6,8 +6,8 @@ use sectile_vault::{
     NotePath,
     editor::{
         Candidate, CreateDocument, DeleteDocument, DeleteSection, EditText, EditorError,
-        InsertSection, MoveSection, Operation, Placement, RenameDocument, RenameSection,
-        SectionRef, SetFrontMatter, UpdateSection, is_markdown,
+        InsertSection, MoveSection, Operation, PlaceText, Placement, RenameDocument, RenameFolder,
+        RenameSection, SectionRef, SetFrontMatter, UpdateSection, is_markdown,
     },
 };
 
@@ -106,13 +106,19 @@ impl<'a> CallSubject<'a> {
                 path,
                 section: named,
                 ..
+            })
+            | Operation::PlaceText(PlaceText {
+                path,
+                section: named,
+                ..
             }) => {
                 self.paths.extend(path);
                 section = named.as_ref();
             }
             Operation::SetFrontMatter(SetFrontMatter { path, .. }) => self.paths.extend(path),
             Operation::CreateDocument(CreateDocument { path, .. }) => self.targets.push(path),
-            Operation::RenameDocument(RenameDocument { path, new_path, .. }) => {
+            Operation::RenameDocument(RenameDocument { path, new_path, .. })
+            | Operation::RenameFolder(RenameFolder { path, new_path }) => {
                 self.paths.push(path);
                 self.targets.push(new_path);
             }

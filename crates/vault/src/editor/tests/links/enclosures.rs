@@ -112,6 +112,7 @@ fn links_of_front_matter_and_html_are_checked_and_told_when_they_are_new() {
             path: Some(note("a.md")),
             key: "next".to_owned(),
             value: Some(sectile_markdown::Value::String("[[gone]]".to_owned())),
+            expected_hash: None,
         }))
         .unwrap();
     assert_eq!(

@@ -22,6 +22,7 @@ fn set_aliases(path: &str, aliases: &[&str]) -> Operation {
         path: Some(note(path)),
         key: "aliases".to_owned(),
         value: (!aliases.is_empty()).then(|| Value::List(list.collect())),
+        expected_hash: None,
     })
 }
 

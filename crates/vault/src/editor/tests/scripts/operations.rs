@@ -135,6 +135,7 @@ fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation>
             path: named,
             key: ["title", "tags", "new"][*key].to_owned(),
             value: value.clone().map(Value::String),
+            expected_hash: None,
         }),
         _ => return None,
     })

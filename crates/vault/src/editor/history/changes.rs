@@ -1,0 +1,134 @@
+//! The changes of a whole folder: what was done where, by whom, newest first.
+
+use std::collections::HashMap;
+
+use super::{DocumentHistory, HistoryEntry, shown};
+use crate::{
+    FileStamp, NotePath,
+    editor::EditorError,
+    journal::{EntryKind, LineOrigin},
+    ledger::{EntryCard, Ledger, StepCard},
+};
+
+/// Selects changes of a folder. Without conditions, all of them.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeFilter {
+    /// Only changes of this document, or of documents in this folder, whether or not they still exist.
+    pub under: Option<NotePath>,
+    /// Only changes of this section.
+    pub section_id: Option<String>,
+    /// Only changes at or after this time, in milliseconds since 1970.
+    pub since: Option<i64>,
+    /// Only entries before this one.
+    pub before: Option<u64>,
+    /// Only changes by this caller.
+    pub actor: Option<String>,
+    /// At most this many entries.
+    pub limit: usize,
+}
+
+/// The stamps of files whose text is the one that the history has, by path.
+pub(super) type SeenFiles = HashMap<String, (u64, FileStamp)>;
+
+impl DocumentHistory {
+    /// The changes that `filter` selects, newest first, and whether there are more.
+    pub(crate) fn changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.enter_external_edits(filter.under.as_ref())?;
+        let state = self.store.current_state()?;
+        let mut entries = Vec::new();
+        for card in state.ledger.entries_before(filter.before).rev() {
+            if !filter.selects(card, &state.ledger) {
+                continue;
+            }
+            if entries.len() == filter.limit {
+                return Ok((entries, true));
+            }
+            entries.push(shown(card, &state, None));
+        }
+        Ok((entries, false))
+    }
+
+    /// The entry with this number.
+    pub(crate) fn entry(&self, number: u64) -> Result<HistoryEntry, EditorError> {
+        let state = self.store.current_state()?;
+        let card = state.ledger.entry(number);
+        let card = card.ok_or(EditorError::EntryNotFound)?;
+        Ok(shown(card, &state, None))
+    }
+
+    /// The newest own entry of this caller that is in force, or else its newest undo.
+    pub(crate) fn newest_change_of(&self, actor: &str) -> Result<Option<u64>, EditorError> {
+        let state = self.store.current_state()?;
+        let by_actor = || {
+            let all = state.ledger.entries_before(None).rev();
+            all.filter(|card| card.actor == actor && card.origin == LineOrigin::Own)
+        };
+        let in_force = by_actor()
+            .find(|card| card.kind == EntryKind::Edit && !state.ledger.is_taken_back(card.number));
+        let undo = || by_actor().find(|card| matches!(card.kind, EntryKind::Undo(_)));
+        Ok(in_force.or_else(undo).map(|card| card.number))
+    }
+
+    /// Views the documents with a history below `under` whose files have changed, which enters what other programs did
+    /// to them.
+    fn enter_external_edits(&self, under: Option<&NotePath>) -> Result<(), EditorError> {
+        let known: Vec<(String, u64)> = {
+            let state = self.store.current_state()?;
+            let documents = state.ledger.documents().into_iter();
+            let known = documents.filter_map(|known| {
+                let path = known.path.clone()?;
+                let is_wanted = under.is_none_or(|under| is_under(&path, under));
+                is_wanted.then(|| (path, known.entries.last().copied().unwrap_or_default()))
+            });
+            known.collect()
+        };
+        for (path, entry) in known {
+            let Ok(note) = NotePath::parse_vault(&path) else {
+                continue;
+            };
+            let stamp = self.folder.root.stamp(&note);
+            let is_seen =
+                stamp.is_some_and(|stamp| self.seen.lock().get(&path) == Some(&(entry, stamp)));
+            if is_seen {
+                continue;
+            }
+            // A document that cannot be read has no new entry.
+            if let (Ok(Some(view)), Some(stamp)) = (self.reader.looked_at(&note), stamp) {
+                self.seen.lock().insert(path, (view.revision(), stamp));
+            } else {
+                self.seen.lock().remove(&path);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChangeFilter {
+    fn selects(&self, card: &EntryCard, ledger: &Ledger) -> bool {
+        let about = |step: &StepCard| {
+            let touches = |id: &String| step.touched.contains(id);
+            self.section_id.as_ref().is_none_or(touches)
+                && self.under.as_ref().is_none_or(|under| {
+                    let now = ledger.document_by_number(step.document);
+                    let now = now.and_then(|known| known.path.as_ref());
+                    let paths = [Some(&step.path), step.moved_to.as_ref(), now];
+                    paths
+                        .into_iter()
+                        .flatten()
+                        .any(|path| is_under(path, under))
+                })
+        };
+        self.since.is_none_or(|since| card.time >= since)
+            && self.actor.as_ref().is_none_or(|actor| card.actor == *actor)
+            && card.steps.iter().any(about)
+    }
+}
+
+/// Returns whether `path` is `under` or in the folder of that name.
+fn is_under(path: &str, under: &NotePath) -> bool {
+    let rest = path.strip_prefix(under.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
