@@ -46,9 +46,10 @@ pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
-    Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkPart, MovedAnchor, PathResolution,
-    Repair, aliases, block_key, front_matter_keeps_its_shape, github_anchor, links, links_near,
-    moved_anchors, name_key, repair_fragment, repair_path, resolve_path,
+    AnchorNames, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames, LinkPart,
+    MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution, aliases,
+    block_key, front_matter_keeps_its_shape, github_anchor, joined_path, links, links_near,
+    moved_anchors, name_key, name_keys, repair_fragment, repair_path, resolve_path, resolve_target,
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
