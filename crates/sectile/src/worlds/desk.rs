@@ -10,14 +10,16 @@ mod open;
 mod passages;
 mod roots;
 mod settings;
+mod shell;
 mod tools;
 
 use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
-    open::ENTRY,
+    open::{ENTRY, open_for_shell},
     settings::{DeskSection, DeskSettings},
+    shell::error_object,
 };
 
 /// Longest text in bytes that is shown at once with the default budget. A longer one is replaced only by a caller that has
