@@ -1,5 +1,7 @@
 //! The desk, through the real binary.
 
+/// Callers that are bound to roots.
+mod callers;
 /// The codes of errors, and what they say.
 mod errors;
 /// Several roots, their rules, and settings that are refused.
