@@ -206,3 +206,47 @@ fn document_path(
     }
     Ok(new)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_name_is_a_document_or_a_heading() {
+        for to in [
+            "other.md",
+            "a/b.markdown",
+            "A.MD",
+            "work:other.md#Heading",
+            " other.md # x",
+        ] {
+            assert!(names_document(to), "{to}");
+        }
+        for to in [
+            "Heading",
+            "# other.md",
+            "#tag",
+            "md",
+            "C# in other.md files",
+            "a.md b",
+        ] {
+            assert!(!names_document(to), "{to}");
+        }
+    }
+
+    #[test]
+    fn marks_are_not_part_of_a_heading() {
+        for (written, text) in [
+            ("Heading", "Heading"),
+            ("  Heading ", "Heading"),
+            ("# Heading", "Heading"),
+            ("###### Heading", "Heading"),
+            ("####### Heading", "####### Heading"),
+            ("#tag", "#tag"),
+            ("C#", "C#"),
+            ("#", "#"),
+        ] {
+            assert_eq!(without_marks(written), text, "{written}");
+        }
+    }
+}
