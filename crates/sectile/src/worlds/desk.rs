@@ -37,6 +37,7 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
     WorldSpec {
         tools: tools::table(),
         sessions: true,
+        has_roots: true,
         lenient_scalars: true,
         argument_errors: Some(&errors::INVALID_ARGUMENTS),
         ..WorldSpec::new(

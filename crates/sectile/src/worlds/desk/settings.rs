@@ -145,6 +145,11 @@ impl SettingsSection for DeskSection {
             preset: self.preset,
         })
     }
+
+    fn root_names(&self) -> Option<Vec<String>> {
+        let names: Vec<String> = self.roots.keys().cloned().collect();
+        (!names.is_empty()).then_some(names)
+    }
 }
 
 impl NamedRoot {
