@@ -17,7 +17,7 @@ use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
-    open::{ENTRY, open_for_shell},
+    open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,
 };

@@ -88,7 +88,7 @@ pub(crate) enum DeskPreset {
 }
 
 /// The checked settings of the desk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DeskSettings {
     /// The only root, if it needs no name.
     pub(crate) root: Option<PathBuf>,
