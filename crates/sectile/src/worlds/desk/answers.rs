@@ -178,14 +178,14 @@ impl VisibleRoots<'_> {
         };
         let folder = &write.root.folder;
         let mut written = folder.write(&request, hooks);
-        let is_merged =
-            write.fits_changed_document && written.as_ref().err() == Some(&EditorError::DocumentChanged);
+        let is_merged = write.fits_changed_document
+            && written.as_ref().err() == Some(&EditorError::DocumentChanged);
         if is_merged {
             request.operations.iter_mut().for_each(forget_base);
             written = folder.write(&request, hooks);
         }
-        let mut report = written
-            .map_err(|error| self.write_failure(write.root, &error, &request, &write.id))?;
+        let mut report =
+            written.map_err(|error| self.write_failure(write.root, &error, &request, &write.id))?;
         for step in &mut report.steps {
             step.merged |= is_merged;
         }
