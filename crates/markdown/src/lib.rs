@@ -26,6 +26,7 @@ mod paragraph;
 mod path;
 mod plain;
 mod properties;
+mod sentence;
 mod slug;
 mod source;
 mod span;
@@ -59,6 +60,7 @@ pub use properties::{
     Field, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS, MAX_VALUE_CHARS,
     Properties, Task, properties,
 };
+pub use sentence::{MAX_SENTENCE_CHARS, sentence_around};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;

@@ -17,7 +17,7 @@ use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
-    open::{ENTRY, open_for_shell},
+    open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,
 };
@@ -37,6 +37,7 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
     WorldSpec {
         tools: tools::table(),
         sessions: true,
+        has_roots: true,
         lenient_scalars: true,
         argument_errors: Some(&errors::INVALID_ARGUMENTS),
         ..WorldSpec::new(

@@ -42,6 +42,7 @@ pub(crate) fn sectile() -> Command {
     }
     // All processes of a test run are those of one user, who is not the one who runs the tests.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

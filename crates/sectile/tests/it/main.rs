@@ -35,6 +35,9 @@ mod vectors;
 /// The editor world: its contract, what it promises, and what other editors got wrong.
 mod editor;
 
+/// The desk: its contract, and what it promises.
+mod desk;
+
 /// The docs world: its documents.
 mod docs;
 

@@ -50,6 +50,26 @@ pub(crate) fn open_for_shell(settings: &WorldSettings) -> Result<DeskWorld, Open
     opened.ok_or_else(|| OpenError::no_folder(ENTRY.name))
 }
 
+/// Opens the desk of one folder without any settings: nothing is kept outside it.
+pub(crate) fn open_without_settings(
+    location: &Path,
+    key: JournalKey,
+) -> Result<DeskWorld, OpenError> {
+    let root = RootSettings {
+        location: location.to_path_buf(),
+        ..RootSettings::default()
+    };
+    let options = RootOptions {
+        settings: &DeskSettings::default(),
+        key: &key,
+        read_only: false,
+        background: false,
+    };
+    let location = files::absolute(location)?;
+    let root = open_root(&root, location, &options)?;
+    Ok(DeskWorld { roots: vec![root] })
+}
+
 /// Opens the roots that the settings name; `None` if there are none.
 fn open_roots(
     worlds: &WorldSettings,

@@ -44,7 +44,7 @@ pub(super) struct LocatedTarget<'a> {
 impl DeskWorld {
     /// Returns the roots that the caller of `context` can see.
     pub(super) fn roots_for<'a>(&'a self, context: &'a CallContext) -> VisibleRoots<'a> {
-        let is_visible = |root: &&DeskRoot| match visible_names(context) {
+        let is_visible = |root: &&DeskRoot| match context.roots() {
             Some(names) => names.contains(&root.name),
             None => true,
         };
@@ -156,6 +156,7 @@ impl<'a> VisibleRoots<'a> {
         let root = match (root, self.roots.as_slice()) {
             (Some(root), _) => root,
             (None, [root]) => *root,
+            (None, []) => return Err(missing(given, &[])),
             (None, roots) => {
                 let candidates: Vec<OfferedId> = roots
                     .iter()
@@ -215,8 +216,4 @@ fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
         nearest => format!("Nearest:\n{}", listed(nearest)),
     };
     failure(&NOT_FOUND, what, facts)
-}
-
-fn visible_names(_: &CallContext) -> Option<&[String]> {
-    None
 }
