@@ -3,7 +3,6 @@
 //! The work is done by `sectile_library` and `sectile_vault`; this is their contract: arguments, answers, errors.
 
 mod answers;
-mod editable_folder;
 mod errors;
 mod fields;
 mod open;

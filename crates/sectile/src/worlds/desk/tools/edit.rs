@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_markdown::{Source, edit::PayloadHeadings};
 use sectile_mcp::{Failure, Tool};
 use sectile_vault::{

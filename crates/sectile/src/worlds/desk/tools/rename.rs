@@ -1,7 +1,7 @@
 //! `rename`: renames or moves a heading, a section, a document or a folder.
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{Failure, Tool};
 use sectile_vault::{
     NotePath,
