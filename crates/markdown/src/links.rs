@@ -24,7 +24,7 @@ pub(crate) use aliases::aliases_of;
 pub(crate) use anchors::AnchorReader;
 pub use anchors::{Anchors, FragmentResolution, MovedAnchor, block_key, moved_anchors};
 pub(crate) use blocks::BlockReader;
-pub(crate) use find::{LinkFinder, definitions};
+pub(crate) use find::{LinkFinder, definitions, marks};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub(crate) use front_matter::links as front_matter_links;
@@ -49,6 +49,9 @@ pub struct Link {
     pub in_angle_brackets: bool,
     /// The context of the link, which decides how a repair is written.
     pub enclosure: Enclosure,
+    /// For a definition, the links and images in the text that use it, in order: `[text][label]`, `[label][]`,
+    /// `[label]`. Empty for other links.
+    pub uses: Vec<Span>,
 }
 
 /// The context of a link.
@@ -99,6 +102,16 @@ impl Link {
         self.fragment
             .as_ref()
             .map_or("", |fragment| fragment.text.as_str())
+    }
+
+    /// Returns where a reader meets the link: at its uses if it is a definition that has some, or else at its own span.
+    #[must_use]
+    pub fn places(&self) -> &[Span] {
+        if self.uses.is_empty() {
+            std::slice::from_ref(&self.span)
+        } else {
+            &self.uses
+        }
     }
 
     /// Returns the whole destination: the document, and the fragment in it.
@@ -157,6 +170,7 @@ impl Link {
         [&mut self.span, &mut self.path.span]
             .into_iter()
             .chain(fragment)
+            .chain(&mut self.uses)
     }
 
     /// Returns the link moved by `by` bytes, into another enclosure.

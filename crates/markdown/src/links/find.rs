@@ -1,8 +1,8 @@
 //! Finds the links of a document in the parser events.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use pulldown_cmark::{Event, LinkType, OffsetIter, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, OffsetIter, RefDefs, Tag, TagEnd};
 
 use super::{
     Enclosure, Link, LinkForm,
@@ -35,6 +35,15 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
         Some(stretch) => links_in(source, stretch.span.range(), CommentLinks::Read),
         None => links(source),
     }
+}
+
+/// Returns the tags and tasks of the text of a document.
+pub(crate) fn marks(source: &Source<'_>) -> Marks {
+    let markdown = ParserInput::of(&source.text);
+    let body = source.body_start..source.text.len();
+    let mut finder = LinkFinder::with_marks(&source.text, &markdown, body.start);
+    finder.read(body, Definitions::Count);
+    finder.finish(source).1
 }
 
 fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
@@ -107,6 +116,8 @@ pub(crate) struct LinkFinder<'t> {
     html: Vec<Range<usize>>,
     comments: CommentReader,
     links: Vec<Link>,
+    /// The links that use a definition, by the start of the definition.
+    uses: HashMap<usize, Vec<Span>>,
     /// The reader of tags and tasks, where they are wanted.
     marks: Option<MarkReader>,
 }
@@ -133,6 +144,7 @@ impl<'t> LinkFinder<'t> {
             html: Vec::new(),
             comments: CommentReader::default(),
             links: Vec::new(),
+            uses: HashMap::new(),
             marks: None,
         }
     }
@@ -148,14 +160,15 @@ impl<'t> LinkFinder<'t> {
 
     fn read(&mut self, range: Range<usize>, wanted: Definitions) {
         self.base = range.start;
-        let events = self.markdown.events(range);
+        let mut events = self.markdown.events(range);
         let found = match wanted {
             Definitions::Count => definitions(&events),
             Definitions::Ignore => Vec::new(),
         };
         let base = self.base;
-        for (event, range) in events {
-            self.event(&event, range.start + base..range.end + base);
+        while let Some((event, range)) = events.next() {
+            let range = range.start + base..range.end + base;
+            self.event(&event, range, events.reference_definitions());
         }
         self.end(found);
     }
@@ -176,18 +189,19 @@ impl<'t> LinkFinder<'t> {
         self.links
             .retain(|link| !is_inside(&comments, link.span.start));
         self.links.sort_by_key(|link| (link.span, link.path.span));
-        let marks = self.marks.map(|marks| {
-            // The text of other links is not read for tags.
-            let wiki = self.links.iter().filter(|link| link.form.is_wiki());
-            let wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
-            let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
-            marks.finish(self.text, is_hidden)
-        });
+        let wiki = self.links.iter().filter(|link| link.form.is_wiki());
+        let wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
+        // The brackets of a wiki link are those of a shortcut link too, if its name is a label.
+        let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
+        for link in &mut self.links {
+            link.uses.retain(|place| !is_hidden(place.start));
+        }
+        let marks = self.marks.map(|marks| marks.finish(self.text, is_hidden));
         to_raw(source, &mut self.links);
         (self.links, marks.unwrap_or_default())
     }
 
-    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>, known: &RefDefs<'_>) {
         if let Some(marks) = &mut self.marks {
             marks.event(self.text, event, &range);
         }
@@ -221,11 +235,13 @@ impl<'t> LinkFinder<'t> {
                 Tag::Link {
                     link_type,
                     dest_url,
+                    id,
                     ..
                 }
                 | Tag::Image {
                     link_type,
                     dest_url,
+                    id,
                     ..
                 },
             ) => {
@@ -234,6 +250,13 @@ impl<'t> LinkFinder<'t> {
                 // The brackets of `[[Note]]` around a defined label form a link, which must not end the run.
                 if is_inline || is_autolink {
                     self.end_run();
+                } else if let Some(definition) = known.get(id) {
+                    // The parser leaves the brackets of `[label][]` out.
+                    let is_short = *link_type == LinkType::Collapsed
+                        && self.text[range.end..].starts_with("[]");
+                    let end = range.end + 2 * usize::from(is_short);
+                    let uses = self.uses.entry(self.base + definition.span.start);
+                    uses.or_default().push(Span::new(range.start, end));
                 }
                 let is_image = matches!(event, Event::Start(Tag::Image { .. }));
                 self.open.push(OpenLink {
@@ -307,8 +330,9 @@ impl<'t> LinkFinder<'t> {
             let text_start = destination.span.start - usize::from(destination.in_angle_brackets);
             self.read(text_start..range.end, Definitions::Ignore);
         } else if !destination::is_external(dest) {
-            self.links
-                .extend(destination.link(self.text, LinkForm::Definition, range));
+            let uses = self.uses.remove(&range.start).unwrap_or_default();
+            let link = destination.link(self.text, LinkForm::Definition, range);
+            self.links.extend(link.map(|link| Link { uses, ..link }));
         }
     }
 
@@ -427,6 +451,7 @@ impl Destination {
             fragment,
             in_angle_brackets: self.in_angle_brackets,
             enclosure: Enclosure::Text,
+            uses: Vec::new(),
         })
     }
 }
