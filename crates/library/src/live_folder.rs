@@ -200,7 +200,7 @@ impl LiveFolder {
             others: inventory.others,
             folders: inventory.folders,
         };
-        let (links, names) = (OnceLock::new(), OnceLock::new());
+        let (links, names, facets) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         if let Some(before) = before {
             let paths = changes.notes.iter().filter_map(NoteChange::path);
             let changed = paths.filter(|path| !own.contains(path)).cloned();
@@ -213,6 +213,10 @@ impl LiveFolder {
             if let Some(mut known) = before.names.get().cloned() {
                 Arc::make_mut(&mut known).apply(&contents, &changes);
                 names.get_or_init(|| known);
+            }
+            if let Some(mut known) = before.facets.get().cloned() {
+                Arc::make_mut(&mut known).apply(&changes);
+                facets.get_or_init(|| known);
             }
         }
         let state = Arc::new(FolderState {
@@ -230,6 +234,7 @@ impl LiveFolder {
             snapshot,
             links,
             names,
+            facets,
         });
         *self.state.lock() = Some(Arc::clone(&state));
         Ok(state)

@@ -6,7 +6,7 @@ use sectile_markdown::NotePath;
 
 use crate::{
     library::Library,
-    live_folder::{LinkGraph, NameIndex, NoteRecord},
+    live_folder::{FacetIndex, LinkGraph, NameIndex, NoteRecord},
     open_collection::snapshot::Snapshot,
     tiers::Tier,
 };
@@ -93,6 +93,7 @@ pub struct FolderState {
     pub(super) progress: IndexProgress,
     pub(super) links: OnceLock<Arc<LinkGraph>>,
     pub(super) names: OnceLock<Arc<NameIndex>>,
+    pub(super) facets: OnceLock<Arc<FacetIndex>>,
 }
 
 impl FolderState {
@@ -133,5 +134,11 @@ impl FolderState {
     pub fn names(&self) -> &NameIndex {
         self.names
             .get_or_init(|| Arc::new(NameIndex::new(&self.contents)))
+    }
+
+    /// Returns the notes by tags, fields, folders and tasks.
+    pub fn facets(&self) -> &FacetIndex {
+        self.facets
+            .get_or_init(|| Arc::new(FacetIndex::new(&self.contents)))
     }
 }
