@@ -31,6 +31,7 @@ mod source;
 mod span;
 #[cfg(test)]
 mod testing;
+mod tokens;
 mod whitespace;
 mod work;
 mod yaml;
@@ -60,5 +61,6 @@ pub use properties::{
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;
+pub use tokens::estimate_tokens;
 pub use whitespace::{is_whitespace, trim, trim_end};
 pub use yaml::{Mapping, Timestamp, Value, YamlError};
