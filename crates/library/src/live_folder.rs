@@ -1,12 +1,16 @@
 //! A folder of notes that people and programs edit while it is served: its notes, text, links and names, up to date
 //! with every call.
 
+mod facet_index;
 mod folder_query;
 mod link_graph;
 mod name_index;
 mod note_record;
+mod note_table;
 mod search;
 mod state;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +25,13 @@ use sectile_markdown::NotePath;
 use sectile_vault::{RootError, Walk};
 
 pub use self::{
+    facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
-    link_graph::LinkGraph,
-    name_index::NameIndex,
-    note_record::{HeadingRecord, LinkRecord, NoteRecord},
+    link_graph::{DiskLookup, LinkEdge, LinkGraph, LinkTarget},
+    name_index::{NameIndex, NameMatch},
+    note_record::{
+        HeadingRecord, HeadingSpelling, LinkRecord, NoteRecord, decode_records, encode_records,
+    },
     search::{FolderHit, FolderHits},
     state::{
         ChangeDetection, FolderChanges, FolderContents, FolderState, InMemoryReason, IndexProgress,

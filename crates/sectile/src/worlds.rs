@@ -30,6 +30,9 @@ pub(crate) static WORLDS: &[&WorldEntry] = &[
     &notebook::ENTRY,
 ];
 
+/// The world that is served and connected if none is named.
+pub(crate) static DEFAULT_WORLD: &WorldEntry = &desk::ENTRY;
+
 /// Defines [`WorldSections`] and [`WorldSettings`] from one list.
 macro_rules! settings_of_worlds {
     ($($(#[$description:meta])* $world:ident: $section:ty,)*) => {

@@ -22,7 +22,7 @@ fn path(text: &str) -> NotePath {
 }
 
 fn found(state: &FolderState, query: &str) -> Vec<String> {
-    let query = FolderQuery::parse(query, 0).unwrap();
+    let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
     let hits = state.search(&query, 0..10, &|| false).unwrap();
     hits.hits.iter().map(|hit| hit.path.to_string()).collect()
 }

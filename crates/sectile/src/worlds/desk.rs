@@ -14,6 +14,7 @@ mod paging;
 mod passages;
 mod roots;
 mod settings;
+mod shell;
 mod since;
 mod snippet;
 mod text_page;
@@ -24,8 +25,9 @@ use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
-    open::ENTRY,
+    open::{ENTRY, open_for_shell},
     settings::{DeskSection, DeskSettings},
+    shell::error_object,
 };
 
 /// Longest text in bytes that is shown at once with the default budget. A longer one is replaced only by a caller that has

@@ -6,8 +6,8 @@ use sectile_mcp::{
     Answer, AnswerFacts, CallContext, Failure, JsonObject, Tool, ToolBuilder, decode,
 };
 use sectile_vault::editor::{
-    BrokenLink, CallHooks, DocumentReport, EditorError, Operation, Scope, WriteReport,
-    WriteRequest, is_hash, short_hash,
+    BrokenLink, CallHooks, Conflict, DocumentReport, EditText, EditorError, Operation, Scope,
+    WriteReport, WriteRequest, is_hash, short_hash,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -100,6 +100,9 @@ pub(super) struct PendingWrite<'a> {
     pub(super) subject: AnswerSubject,
     pub(super) is_preview: bool,
     pub(super) request_id: Option<String>,
+    /// Whether the write is right in a document that has changed since its base: one that only adds text, or names the
+    /// passage that it replaces.
+    pub(super) fits_changed_document: bool,
 }
 
 impl WriteAnswer {
@@ -129,6 +132,7 @@ impl<'a> PendingWrite<'a> {
             subject: AnswerSubject::Document,
             is_preview: false,
             request_id: None,
+            fits_changed_document: false,
         }
     }
 }
@@ -159,7 +163,7 @@ impl VisibleRoots<'_> {
             let what = "`base` is not one that an answer gave. Nothing was written.";
             return Err(failure(&INVALID_BASE, what, ""));
         }
-        let request = WriteRequest {
+        let mut request = WriteRequest {
             request: write
                 .request_id
                 .map(|id| (id, format!("{} {digest}", write.tool))),
@@ -172,11 +176,19 @@ impl VisibleRoots<'_> {
             stop: &stop,
             progress: &|done, total| context.progress.report(done, total, "documents"),
         };
-        let report = write
-            .root
-            .folder
-            .write(&request, hooks)
+        let folder = &write.root.folder;
+        let mut written = folder.write(&request, hooks);
+        let is_merged =
+            write.fits_changed_document && written.as_ref().err() == Some(&EditorError::DocumentChanged);
+        if is_merged {
+            request.operations.iter_mut().for_each(forget_base);
+            written = folder.write(&request, hooks);
+        }
+        let mut report = written
             .map_err(|error| self.write_failure(write.root, &error, &request, &write.id))?;
+        for step in &mut report.steps {
+            step.merged |= is_merged;
+        }
         let subject = write.subject;
         Ok(self.answered(write.root, report, subject, write.id, write.is_preview))
     }
@@ -194,8 +206,26 @@ impl VisibleRoots<'_> {
             (EditorError::Edit(EditError::TextCount { .. }), Some(Operation::EditText(edit))) => {
                 with_facts(failed, self.passage_facts(root, edit))
             }
+            (EditorError::DocumentChanged, Some(Operation::EditText(edit))) => {
+                match self.document_conflict(root, edit) {
+                    Some(conflict) => self.editor_failure(root, &conflict, id),
+                    None => failed,
+                }
+            }
             _ => failed,
         }
+    }
+
+    /// Returns the conflict of a text that would replace that of a whole document with the text that is there now.
+    fn document_conflict(&self, root: &DeskRoot, edit: &EditText) -> Option<EditorError> {
+        let view = root.folder.editor.view(edit.path.as_ref()?).ok()?;
+        Some(EditorError::Conflict(Box::new(Conflict {
+            section_id: String::new(),
+            hash: short_hash(view.hash()),
+            base: None,
+            ours: Some(edit.new_text.clone()),
+            theirs: String::from_utf8_lossy(view.bytes()).into_owned(),
+        })))
     }
 
     /// Returns the answer to a write.
@@ -268,6 +298,15 @@ impl VisibleRoots<'_> {
             target => format!("{place} line {}: {target} ({})", link.line, link.reason),
         };
         sectile_mcp::visible(&text, MOST_LINK)
+    }
+}
+
+/// Makes an operation right in the document as it is now, whatever it was based on.
+fn forget_base(operation: &mut Operation) {
+    match operation {
+        Operation::EditText(edit) => edit.expected_hash = None,
+        Operation::PlaceText(place) => place.expected_hash = None,
+        _ => {}
     }
 }
 

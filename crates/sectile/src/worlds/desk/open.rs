@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     files,
-    worlds::{OpenError, PathArgument, ServeContext, WorldEntry, journal_key},
+    worlds::{OpenError, PathArgument, ServeContext, WorldEntry, WorldSettings, journal_key},
 };
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -33,7 +33,30 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
 const CACHE_DIGITS: usize = 32;
 
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
-    let settings = &context.settings.desk;
+    let read_only = context.read_only || context.settings.desk.read_only;
+    let Some(state) = open_roots(context.settings, read_only, true)? else {
+        return context.without_folder(ENTRY.name);
+    };
+    let context = ServeContext {
+        read_only,
+        ..context
+    };
+    Ok(Some(context.surface(spec(), state)))
+}
+
+/// Opens the desk for one command, which does nothing in the background.
+pub(crate) fn open_for_shell(settings: &WorldSettings) -> Result<DeskWorld, OpenError> {
+    let opened = open_roots(settings, settings.desk.read_only, false)?;
+    opened.ok_or_else(|| OpenError::no_folder(ENTRY.name))
+}
+
+/// Opens the roots that the settings name; `None` if there are none.
+fn open_roots(
+    worlds: &WorldSettings,
+    read_only: bool,
+    background: bool,
+) -> Result<Option<DeskWorld>, OpenError> {
+    let settings = &worlds.desk;
     let alone = settings.root.iter().map(|location| RootSettings {
         location: location.clone(),
         ..RootSettings::default()
@@ -44,22 +67,31 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
         alone => alone,
     };
     if roots.is_empty() {
-        return context.without_folder(ENTRY.name);
+        return Ok(None);
     }
-    let read_only = context.read_only || settings.read_only;
     let locations = located(roots)?;
     refuse_nested(roots, &locations)?;
-    let key = journal_key(context.settings.editor.key_file.as_deref(), read_only)?;
+    let key = journal_key(worlds.editor.key_file.as_deref(), read_only)?;
     let mut opened = Vec::new();
     for (root, location) in roots.iter().zip(locations) {
-        opened.push(open_root(root, location, settings, &key, read_only)?);
+        let options = RootOptions {
+            settings,
+            key: &key,
+            read_only,
+            background,
+        };
+        opened.push(open_root(root, location, &options)?);
     }
-    let context = ServeContext {
-        read_only,
-        ..context
-    };
-    let state = DeskWorld { roots: opened };
-    Ok(Some(context.surface(spec(), state)))
+    Ok(Some(DeskWorld { roots: opened }))
+}
+
+/// What the roots of a desk have in common.
+struct RootOptions<'a> {
+    settings: &'a DeskSettings,
+    key: &'a JournalKey,
+    read_only: bool,
+    /// Whether work may be done that no call waits for.
+    background: bool,
 }
 
 /// Returns where the roots are, without links.
@@ -108,10 +140,14 @@ fn unusable(root: &RootSettings, why: &str) -> OpenError {
 fn open_root(
     root: &RootSettings,
     location: PathBuf,
-    settings: &DeskSettings,
-    key: &JournalKey,
-    read_only: bool,
+    options: &RootOptions<'_>,
 ) -> Result<DeskRoot, OpenError> {
+    let RootOptions {
+        settings,
+        key,
+        read_only,
+        background,
+    } = *options;
     let rules = |patterns: &[String]| {
         PathRules::new(patterns.to_vec()).map_err(|error| unusable(root, &error.to_string()))
     };
@@ -139,7 +175,7 @@ fn open_root(
             .as_deref()
             .map(|cache| cache_of(cache, &location, root)),
         clock: clock::now,
-        background: true,
+        background,
     };
     let folder = EditableFolder::open(&location, editor, index)
         .map_err(|error: RootError| unusable(root, &error.to_string()))?;

@@ -113,6 +113,7 @@ fn planned<'a>(roots: &VisibleRoots<'a>, params: EditParams) -> Result<PendingWr
     let root = located.root;
     let id = roots.id_of_target(root, &located.target);
     let (is_preview, request_id) = (params.preview, params.request_id.clone());
+    let fits_changed_document = params.old.is_some() || params.place != PlaceWord::Replace;
     let (operation, subject) = match located.target {
         FoundTarget::Top | FoundTarget::Folder(_) => {
             let what = format!(
@@ -135,6 +136,7 @@ fn planned<'a>(roots: &VisibleRoots<'a>, params: EditParams) -> Result<PendingWr
         subject,
         is_preview,
         request_id,
+        fits_changed_document,
         ..PendingWrite::new(root, "edit", id, vec![operation])
     })
 }
