@@ -59,6 +59,11 @@ macro_rules! settings_of_worlds {
                     _ => Err(mistakes),
                 }
             }
+
+            fn root_names(&self) -> Option<Vec<String>> {
+                let of_worlds = [$(self.$world.root_names(),)*];
+                of_worlds.into_iter().flatten().reduce(|all, more| [all, more].concat())
+            }
         }
     };
 }

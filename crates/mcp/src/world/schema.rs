@@ -47,6 +47,9 @@ fn remove_null(argument: &mut JsonObject) {
     if argument.get("default").is_some_and(Value::is_null) {
         argument.shift_remove("default");
     }
+    if let Some(Value::Array(words)) = argument.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     let Some(Value::Array(forms)) = argument.get_mut("anyOf") else {
         return;
     };

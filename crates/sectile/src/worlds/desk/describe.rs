@@ -44,13 +44,18 @@ impl FolderSummary {
     pub(super) fn new(prefix: &str, state: &FolderState) -> Self {
         let notes = state.notes();
         let mut folders: HashMap<&str, usize> = HashMap::new();
-        let tags: HashMap<&str, usize> = HashMap::new();
-        let fields: HashMap<&str, usize> = HashMap::new();
+        let mut tags: HashMap<&str, usize> = HashMap::new();
+        let mut fields: HashMap<&str, usize> = HashMap::new();
         for note in notes {
             if let Some((folder, _)) = note.path.as_str().split_once('/') {
                 *folders.entry(folder).or_default() += 1;
             }
-            //PROPERTIES
+            for tag in &note.properties.tags {
+                *tags.entry(tag).or_default() += 1;
+            }
+            for field in &note.properties.fields {
+                *fields.entry(&field.name).or_default() += 1;
+            }
         }
         let has = |name: &&&str| {
             let at = notes.binary_search_by(|note| note.path.as_str().cmp(**name));

@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod edit;
 mod fetch;
+mod links;
 mod outline;
 mod rename;
 mod search;
@@ -21,6 +22,7 @@ pub(super) fn table() -> Vec<Tool<DeskWorld>> {
         search::tool(),
         fetch::tool(),
         outline::tool(),
+        links::tool(),
         changes::tool(),
         create::tool(),
         edit::tool(),

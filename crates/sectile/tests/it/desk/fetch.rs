@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::NOTES;
+use super::READ_NOTES;
 use crate::fixture::{Era, TestDesk};
 
 /// A head line, and what follows it.
@@ -32,7 +32,7 @@ fn tokens(text: &str) -> usize {
 
 #[test]
 fn a_document_and_a_section_come_as_they_are() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     for era in Era::BOTH {
         let mut client = desk.open_with(era, "");
         let answer = client.text("fetch", json!({ "id": "projects/plan.md" }));
@@ -84,7 +84,7 @@ fn bytes_are_exact() {
 
 #[test]
 fn the_base_is_what_edit_takes() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     let answer = client.text("fetch", json!({ "id": "projects/plan.md#Budget" }));
     let (head, _) = split(&answer);
@@ -191,7 +191,7 @@ fn the_budget_may_be_nothing_or_a_billion() {
 
 #[test]
 fn several_ids_share_the_budget_and_one_mistake_does_not_cost_the_others() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     let ids = "inbox.md\nnowhere.md\n\n projects/Winter feed.md ";
     let answer = client.text("fetch", json!({ "id": ids }));
@@ -245,7 +245,7 @@ fn a_cursor_of_another_state_is_refused() {
 
 #[test]
 fn connectors_get_an_object_with_an_address() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     for era in Era::BOTH {
         for name in ["openai-mcp", "ChatGPT"] {
             let mut client = desk.open_as(era, name);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::NOTES;
+use super::READ_NOTES;
 use crate::fixture::{Era, TestDesk};
 
 fn items(answer: &Value) -> Vec<Value> {
@@ -21,7 +21,7 @@ fn column(rows: &[Value], key: &str) -> Vec<String> {
 
 #[test]
 fn the_desk_is_outlined_by_folders_and_documents() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     desk.overwrite("deep/er/est/x.md", "# X\n\ntext\n");
     for era in Era::BOTH {
         let mut client = desk.open_with(era, "");
@@ -59,7 +59,7 @@ fn the_desk_is_outlined_by_folders_and_documents() {
 
 #[test]
 fn a_document_is_outlined_by_its_headings() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     let answer = client.json("outline", json!({ "id": "projects/plan.md" }));
     let rows = items(&answer);
@@ -137,7 +137,7 @@ fn changes(answer: &Value) -> Vec<Value> {
 
 #[test]
 fn changes_say_who_did_what_with_which_tool() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     for era in Era::BOTH {
         let mut client = desk.open_as(era, "tester");
         let old = json!({ "id": "inbox.md", "old": "boats", "new": "ships" });
@@ -173,7 +173,7 @@ fn changes_say_who_did_what_with_which_tool() {
 
 #[test]
 fn changes_can_start_anywhere() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     let mut made = Vec::new();
     for n in 0..30 {
@@ -232,7 +232,7 @@ fn changes_can_start_anywhere() {
 
 #[test]
 fn a_deleted_document_still_has_changes() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     let text = client.text("fetch", json!({ "id": "inbox.md" }));
     let base = text

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::NOTES;
+use super::READ_NOTES;
 use crate::fixture::{Era, TestDesk};
 
 fn results(answer: &Value) -> Vec<Value> {
@@ -19,7 +19,7 @@ fn ids(answer: &Value) -> Vec<String> {
 
 #[test]
 fn results_have_what_the_next_call_needs() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     for era in Era::BOTH {
         let mut client = desk.open_with(era, "");
         let answer = client.json("search", json!({ "query": "budget for ropes and paint" }));
@@ -132,7 +132,7 @@ fn a_cursor_of_another_query_or_state_is_refused() {
 
 #[test]
 fn what_changes_on_disk_is_found_and_quoted_as_it_is_now() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     client.json("search", json!({ "query": "oats" }));
     desk.overwrite(
@@ -154,7 +154,7 @@ fn what_changes_on_disk_is_found_and_quoted_as_it_is_now() {
 
 #[test]
 fn bad_arguments_are_refused() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut client = desk.open();
     for arguments in [
         json!({ "query": "x", "limit": 0 }),
@@ -169,7 +169,7 @@ fn bad_arguments_are_refused() {
 
 #[test]
 fn same_desk_same_query_same_bytes() {
-    let desk = TestDesk::new(NOTES);
+    let desk = TestDesk::new(READ_NOTES);
     let mut one = desk.open();
     let first = one.json("search", json!({ "query": "harbour budget" }));
     assert_eq!(first["tier"], "static");

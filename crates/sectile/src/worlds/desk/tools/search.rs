@@ -7,7 +7,7 @@ use sectile_library::{
     clock,
     live_folder::{FolderHit, FolderHits, FolderQuery, FolderState, HitOrder, IndexProgress},
 };
-use sectile_markdown::Digest;
+use sectile_markdown::{Digest, Field};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
 use sectile_vault::editor::{View, part_hash};
 use serde::{Deserialize, Serialize};
@@ -110,14 +110,15 @@ fn handle(
 ) -> Result<(SearchAnswer, AnswerFacts), Failure> {
     let roots = world.roots_for(context);
     let start = PageCursor::parse(params.cursor.as_deref(), 1)?;
-    let query = FolderQuery::parse(&params.query, clock::now())
-        .map_err(|mistake| failure(&INVALID_QUERY, mistake.message, ""))?;
     let stop = || context.cancelled.is_cancelled();
     let mut states = Vec::new();
     for root in roots.iter() {
         let state = root.folder.index.current(&stop);
         states.push((root, state.map_err(|error| library_failure(&error))?));
     }
+    let is_field = |name: &str| states.iter().any(|(_, state)| has_field(state, name));
+    let query = FolderQuery::parse(&params.query, clock::now(), &is_field)
+        .map_err(|mistake| failure(&INVALID_QUERY, mistake.message, ""))?;
     let mut most = start
         .position(0)
         .saturating_add(params.limit * HITS_PER_RESULT);
@@ -149,6 +150,15 @@ fn handle(
     }
 }
 
+/// Returns whether any note has a field of this name.
+fn has_field(state: &FolderState, name: &str) -> bool {
+    let is_named = |field: &Field| field.name.eq_ignore_ascii_case(name);
+    state
+        .notes()
+        .iter()
+        .any(|note| note.properties.fields.iter().any(is_named))
+}
+
 /// Merges the hits of all roots, best first.
 fn ranked<'h>(found: &'h [RootHits<'h>], order: HitOrder) -> Vec<RankedHit<'h>> {
     let hits = found
@@ -159,6 +169,7 @@ fn ranked<'h>(found: &'h [RootHits<'h>], order: HitOrder) -> Vec<RankedHit<'h>> 
         // The order within a root stays: the sort is stable, and each root is in this order already.
         match order {
             HitOrder::Relevance => hits.sort_by_key(|ranked| Reverse(ranked.hit.score)),
+            HitOrder::Path => {}
             HitOrder::Modified => hits.sort_by_key(|ranked| {
                 let note = ranked.of.state.note(&ranked.hit.path);
                 Reverse(note.map(|note| note.stamp.modified))
