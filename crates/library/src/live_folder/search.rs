@@ -7,9 +7,9 @@ use sectile_retrieval::{Correction, Form};
 
 use crate::{
     error::LibraryError,
+    folder::SettledNote,
     live_folder::{FolderQuery, FolderState, HitOrder, IndexProgress, NoteRecord},
     open_collection::snapshot::unharmed,
-    storage::TOP,
 };
 
 /// A place in a note that a query found. Its text is in the file, which the caller reads.
@@ -103,18 +103,20 @@ impl FolderState {
         let Some(words) = query.words() else {
             return Ok(());
         };
-        let corpus = &self.snapshot.corpus;
+        let corpus = self.snapshot.answering();
         // Every chunk is asked for where hits are dropped afterwards.
         let is_filtered = query.has_filters() || !query.phrases().is_empty();
         let most = match is_filtered {
             true => corpus.len(),
             false => range.end,
         };
-        let mut reader = self.snapshot.model().reader();
-        let results =
-            unharmed(|| corpus.search(words.parsed(), words.text(), Some(&mut *reader), most))
-                .filter(|_| !corpus.is_damaged())
-                .ok_or(LibraryError::IndexDamaged)?;
+        let results = unharmed(|| {
+            self.readers.with(self.snapshot.model(), |reader| {
+                corpus.search(words.parsed(), words.text(), Some(reader), most)
+            })
+        });
+        let results = results.filter(|_| !corpus.is_damaged());
+        let results = results.ok_or(LibraryError::IndexDamaged)?;
         let mut read: HashMap<NotePath, Option<Vec<u8>>> = HashMap::new();
         let mut hits = Vec::new();
         for hit in results.hits {
@@ -132,7 +134,10 @@ impl FolderState {
                 let bytes = match read.get(&path) {
                     Some(bytes) => bytes,
                     None => {
-                        let bytes = self.library.read(TOP, &path)?;
+                        let bytes = match self.storage.read_settled(&path) {
+                            SettledNote::Read(bytes, _) => Some(bytes),
+                            _ => None,
+                        };
                         read.entry(path.clone()).or_insert(bytes)
                     }
                 };
