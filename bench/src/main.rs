@@ -20,6 +20,7 @@ mod parse;
 mod processes;
 mod retrieval;
 mod server;
+mod tasks;
 
 use std::{
     path::{Path, PathBuf},
@@ -54,7 +55,7 @@ impl Bench {
 /// A group of measurements.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 14] = [
+const GROUPS: [(&str, Group); 15] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -77,6 +78,7 @@ const GROUPS: [(&str, Group); 14] = [
     ("hosted", hosted::run),
     ("clients", clients::run),
     ("retrieval", retrieval::run),
+    ("tasks", tasks::run),
 ];
 
 fn main() -> Result<ExitCode> {

@@ -68,6 +68,14 @@ impl Server {
         Ok(elapsed)
     }
 
+    /// Sends a request. Returns its result.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
+        self.calls += 1;
+        self.exchange(&message(self.calls, method, params))?;
+        let mut answer: Value = serde_json::from_str(&self.line)?;
+        Ok(answer["result"].take())
+    }
+
     /// Calls a tool. Returns the time that took, and the JSON in the text of its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
         self.calls += 1;

@@ -42,6 +42,9 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
         let installed = install::other_index(repo).map(|()| None);
         tell_missing("the index of notebooks", installed);
     }
+    if wants("tasks") {
+        tell_missing("everyday jobs", install::node(&outside));
+    }
     if wants("retrieval") {
         tell_missing("the models", install::YARDSTICK.install(&outside));
     }

@@ -15,6 +15,8 @@ const NODE_PACKAGES: &[(&str, &str)] = &[
     ("node", "22.23.3"),
     ("@modelcontextprotocol/inspector", "2.12.0"),
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
+    // The server that everyday jobs are compared with.
+    ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
 ];
 /// The program that the notebook world's index is compared with.
 const OTHER_INDEX: (&str, &str) = ("iwe", "0.29.3");

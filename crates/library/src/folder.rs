@@ -16,7 +16,9 @@ use std::{
 
 use notify::{RecursiveMode, Watcher as _};
 use sectile_markdown::NotePath;
-use sectile_vault::{FileStamp, InventoryItem, ReadError, Root, RootError, Walk, WalkError};
+use sectile_vault::{
+    FileStamp, InventoryItem, PathEntry, ReadError, Root, RootError, Walk, WalkError,
+};
 
 use crate::{
     error::{FailedPart, LibraryError},
@@ -155,6 +157,18 @@ impl FolderStorage {
             }
             Err(_) => SettledNote::Gone,
         }
+    }
+
+    /// Returns the file or folder that a path leads to, listed or not, unless it is hidden.
+    pub(crate) fn find(&self, path: &NotePath) -> Option<PathEntry> {
+        let found = self.root.find(path)?;
+        let is_hidden = match &found {
+            PathEntry::File(target) => self.walk.hides(path) || self.walk.hides(target),
+            PathEntry::Folder(target) => {
+                self.walk.hides_folder(path) || self.walk.hides_folder(target)
+            }
+        };
+        (!is_hidden).then_some(found)
     }
 
     /// Returns the root, to ask whether it is there.

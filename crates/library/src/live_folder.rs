@@ -4,12 +4,16 @@
 mod background;
 mod cache;
 mod engine;
+mod facet_index;
 mod folder_query;
 mod link_graph;
 mod name_index;
 mod note_record;
+mod note_table;
 mod search;
 mod state;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 mod watcher;
@@ -32,10 +36,13 @@ use sectile_vault::{RootError, Walk};
 
 use self::engine::Engine;
 pub use self::{
+    facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
-    link_graph::LinkGraph,
-    name_index::NameIndex,
-    note_record::{HeadingRecord, LinkRecord, NoteRecord},
+    link_graph::{DiskLookup, LinkEdge, LinkGraph, LinkTarget},
+    name_index::{NameIndex, NameMatch},
+    note_record::{
+        HeadingRecord, HeadingSpelling, LinkRecord, NoteRecord, decode_records, encode_records,
+    },
     search::{FolderHit, FolderHits},
     state::{
         ChangeDetection, FolderChanges, FolderContents, FolderState, InMemoryReason, IndexProgress,
@@ -131,6 +138,7 @@ impl LiveFolder {
             },
             links: OnceLock::new(),
             names: OnceLock::new(),
+            facets: OnceLock::new(),
         };
         let (waker, woken) = mpsc::channel();
         let live = Arc::new(Self {

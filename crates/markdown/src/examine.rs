@@ -1,10 +1,10 @@
 //! Everything that an index keeps of a note, read in one pass.
 
 use crate::{
-    Chunks, Link, Properties, Source, Span,
+    AnchorNames, Chunks, Link, Properties, Source, Span,
     chunks::Chunker,
     document::DocumentBuilder,
-    links::{self, BlockReader, LinkFinder},
+    links::{self, AnchorNameReader, LinkFinder},
     options::ParserInput,
     properties::Marks,
 };
@@ -15,15 +15,15 @@ use crate::{
 pub struct NoteFacts {
     /// The sections and the chunks, as [`chunks`](crate::chunks()) returns them.
     pub chunks: Chunks,
-    /// The links, as [`links`](crate::links()) returns them.
+    /// The links, as [`links`](crate::links()) returns them, with the uses of definitions.
     pub links: Vec<Link>,
-    /// The names of its blocks, as [`block_key`](crate::block_key) returns them, in alphabetical order.
-    pub blocks: Vec<String>,
+    /// The names of its headings and blocks.
+    pub anchors: AnchorNames,
     /// The fields, tags, aliases and tasks, as [`properties`](crate::properties()) returns them.
     pub properties: Properties,
 }
 
-/// Reads the sections, chunks, links, block names and properties of a note. Parsing it once takes about half the time of
+/// Reads the sections, chunks, links, names and properties of a note. Parsing it once takes about half the time of
 /// the functions that return one of them each.
 #[must_use]
 pub fn examine(source: &Source<'_>, longest: usize) -> NoteFacts {
@@ -34,24 +34,22 @@ pub fn examine(source: &Source<'_>, longest: usize) -> NoteFacts {
     let mut finder = LinkFinder::with_marks(&source.text, &markdown, base);
     let mut builder = DocumentBuilder::default();
     let mut chunker = Chunker::new(source, longest);
-    let mut blocks = BlockReader::default();
+    let mut anchors = AnchorNameReader::new(source);
     for (event, range) in events {
         let span = Span::new(base + range.start, base + range.end);
         builder.event(&event, span);
         chunker.event(&event, span);
-        blocks.event(&source.text, &event, &span.range());
+        anchors.event(&event, range);
         finder.event(&event, span.range());
     }
     finder.end(definitions);
     let (in_text, marks) = finder.finish(source);
     let mut links = links::front_matter_links(source);
     links.extend(in_text);
-    let mut blocks: Vec<String> = blocks.finish().into_iter().collect();
-    blocks.sort_unstable();
     NoteFacts {
         chunks: chunker.finish(source, builder.finish(source)),
         links,
-        blocks,
+        anchors: anchors.finish(),
         properties: Properties::new(source, marks),
     }
 }

@@ -26,11 +26,13 @@ mod paragraph;
 mod path;
 mod plain;
 mod properties;
+mod sentence;
 mod slug;
 mod source;
 mod span;
 #[cfg(test)]
 mod testing;
+mod tokens;
 mod whitespace;
 mod work;
 mod yaml;
@@ -44,9 +46,10 @@ pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
-    Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkPart, MovedAnchor, PathResolution,
-    Repair, aliases, block_key, front_matter_keeps_its_shape, github_anchor, links, links_near,
-    moved_anchors, name_key, repair_fragment, repair_path, resolve_path,
+    AnchorNames, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames, LinkPart,
+    MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution, aliases,
+    block_key, front_matter_keeps_its_shape, github_anchor, joined_path, links, links_near,
+    moved_anchors, name_key, name_keys, repair_fragment, repair_path, resolve_path, resolve_target,
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
@@ -57,8 +60,10 @@ pub use properties::{
     Field, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS, MAX_VALUE_CHARS,
     Properties, Task, properties,
 };
+pub use sentence::{MAX_SENTENCE_CHARS, sentence_around};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;
+pub use tokens::estimate_tokens;
 pub use whitespace::{is_whitespace, trim, trim_end};
 pub use yaml::{Mapping, Timestamp, Value, YamlError};

@@ -21,15 +21,21 @@ mod wiki;
 
 pub use aliases::aliases;
 pub(crate) use aliases::aliases_of;
+pub(crate) use anchors::AnchorNameReader;
 pub(crate) use anchors::AnchorReader;
-pub use anchors::{Anchors, FragmentResolution, MovedAnchor, block_key, moved_anchors};
-pub(crate) use blocks::BlockReader;
+pub use anchors::{
+    AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
+    moved_anchors,
+};
 pub(crate) use find::{LinkFinder, definitions};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub(crate) use front_matter::links as front_matter_links;
 pub use heading_names::github_anchor;
-pub use paths::{PathResolution, name_key, repair_path, resolve_path};
+pub use paths::{
+    LinkNames, PathResolution, TargetResolution, joined_path, name_key, name_keys, repair_path,
+    resolve_path, resolve_target,
+};
 pub use repair::{Repair, repair_fragment};
 
 /// A link to a document in the folder, or to a heading in one. Spans are bytes of the source.
@@ -49,6 +55,9 @@ pub struct Link {
     pub in_angle_brackets: bool,
     /// The context of the link, which decides how a repair is written.
     pub enclosure: Enclosure,
+    /// The links that use a definition, `[text][label]` and the like, in order; of other links empty. Filled in only by
+    /// [`examine`](crate::examine()).
+    pub uses: Vec<Span>,
 }
 
 /// The context of a link.
@@ -157,6 +166,7 @@ impl Link {
         [&mut self.span, &mut self.path.span]
             .into_iter()
             .chain(fragment)
+            .chain(&mut self.uses)
     }
 
     /// Returns the link moved by `by` bytes, into another enclosure.

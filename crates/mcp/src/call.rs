@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod error_text;
 #[cfg(debug_assertions)]
 pub mod fault;
+pub(crate) mod instructions;
 pub(crate) mod observer;
 pub(crate) mod pipeline;
 pub mod policy;

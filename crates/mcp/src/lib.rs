@@ -38,8 +38,8 @@ pub use self::{
         resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
         schema::{JsonObject, input_schema, output_schema},
         surface::{
-            LazySchema, RefusalObject, Surface, SurfaceLimits, ToolCard, UnknownTool, WorldCard,
-            WorldSpec, fixed_part,
+            Describer, LazySchema, RefusalObject, Surface, SurfaceLimits, ToolCard, UnknownTool,
+            WorldCard, WorldSpec, fixed_part,
         },
         tool::{
             Access, Answer, AnswerBody, AnswerFacts, AnswerFuture, ArgumentAlias, Handler, Pace,

@@ -2,9 +2,11 @@
 
 mod args;
 mod auth;
+mod cache;
 mod config;
 mod connect;
 mod demo;
+mod desk;
 mod docs;
 mod doctor;
 mod edit;
@@ -29,10 +31,21 @@ pub fn main() -> ExitCode {
     let result = match args.command {
         Command::Serve(args) => serve::run(&args),
         Command::Sections(args) => structure::run("get_section_source", &args),
-        Command::Outline(args) => structure::run("get_note_outline", &args),
         Command::Tree(args) => structure::run("get_document_tree", &args),
         Command::Facets(args) => structure::run("get_metadata_facets", &args),
         Command::Edit(args) => edit::run(&args),
+        Command::Search(args) => desk::search(&args),
+        Command::Fetch(args) => desk::fetch(&args),
+        Command::Outline(args) => desk::outline(&args),
+        Command::Links(args) => desk::links(&args),
+        Command::Changes(args) => desk::changes(&args),
+        Command::Create(args) => desk::create(&args),
+        Command::Set(args) => desk::set(&args),
+        Command::Rename(args) => desk::rename(&args),
+        Command::Delete(args) => desk::delete(&args),
+        Command::Undo(args) => desk::undo(&args),
+        Command::Open(args) => desk::open(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Auth(args) => auth::run(&args),

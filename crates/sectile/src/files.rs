@@ -291,6 +291,31 @@ pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
     }
 }
 
+/// Returns the path below `root` of something that need not exist, nor the folders above it, given relative to the current
+/// folder. The root itself is the empty path.
+pub(crate) fn below_or_new(root: &Path, given: &Path) -> Option<String> {
+    let mut missing = Vec::new();
+    let mut there = given;
+    let folder = loop {
+        match there.as_os_str().is_empty() {
+            true => break Path::new(".").canonicalize().ok()?,
+            false => {
+                if let Ok(folder) = there.canonicalize() {
+                    break folder;
+                }
+            }
+        }
+        // A last part of `..` below something that does not exist leads nowhere.
+        missing.push(there.file_name()?);
+        there = there.parent()?;
+    };
+    let place: PathBuf = std::iter::once(folder.as_os_str())
+        .chain(missing.into_iter().rev())
+        .collect();
+    let below = place.strip_prefix(root).ok()?;
+    below.to_str().map(str::to_owned)
+}
+
 /// Lets `change` work on a temporary file that holds `text`. Returns the text afterwards, or `None` if `change` reports a
 /// failure.
 pub(crate) fn with_temporary(
@@ -316,6 +341,22 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn a_new_path_is_found_below_the_root_by_its_folders_that_exist() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("notes")).unwrap();
+        let below = |given: &str| below_or_new(&root, &root.join(given));
+        assert_eq!(
+            below("notes/new/plan.md").as_deref(),
+            Some("notes/new/plan.md")
+        );
+        assert_eq!(below("notes/../plan.md").as_deref(), Some("plan.md"));
+        assert_eq!(below("").as_deref(), Some(""));
+        assert_eq!(below("new/../../plan.md"), None);
+        assert_eq!(below("../plan.md"), None);
+    }
 
     #[test]
     fn changes_at_the_same_time_are_made_one_after_the_other() {

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 pub(crate) use self::{
     env::{
-        home_folder, looks_like_a_setting, named_config_file, os_variable, overrides, state_folder,
-        variable as variable_name, without_tilde,
+        cache_folder, home_folder, looks_like_a_setting, named_config_file, os_variable, overrides,
+        state_folder, variable as variable_name, without_tilde,
     },
     error::{ConfigError, ConfigErrors, nearest},
     origin::{FilePosition, ValueOrigin, ValueOrigins},

@@ -1,6 +1,8 @@
 //! The worlds, and the one table of them, which the command line, the settings and the manual read.
 
+pub(crate) mod desk;
 pub(crate) mod docs;
+mod editing;
 pub(crate) mod editor;
 mod entry;
 pub(crate) mod hosted;
@@ -12,19 +14,24 @@ use schemars::JsonSchema;
 use sectile_mcp::WorldCard;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::entry::{
-    OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder,
+pub(crate) use self::{
+    editing::{arguments_digest, journal_key, key_of_this_process, yaml_value},
+    entry::{OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder},
 };
 use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};
 
 /// All worlds, in the order they are listed.
 pub(crate) static WORLDS: &[&WorldEntry] = &[
+    &desk::ENTRY,
     &vault::ENTRY,
     &hosted::ENTRY,
     &editor::ENTRY,
     &docs::ENTRY,
     &notebook::ENTRY,
 ];
+
+/// The world that is served and connected if none is named.
+pub(crate) static DEFAULT_WORLD: &WorldEntry = &desk::ENTRY;
 
 /// Defines [`WorldSections`] and [`WorldSettings`] from one list.
 macro_rules! settings_of_worlds {
@@ -58,6 +65,8 @@ macro_rules! settings_of_worlds {
 
 // In the order of the settings file.
 settings_of_worlds! {
+    /// The desk: folders of notes to search, read and edit.
+    desk: desk::DeskSection,
     /// The vault world: structure of the notes in a folder.
     vault: vault::VaultSection,
     /// The editor world: section edits of a document or of a folder of documents.

@@ -30,7 +30,7 @@ pub use self::{
         examine,
         trust::{ForeignHistory, TrustOutcome, trust},
     },
-    links::{BrokenLink, LinkCheck},
+    links::{BrokenLink, LinkCheck, reason as link_reason},
     read::{
         View,
         part::{is_hash, page, part_hash, short_hash},

@@ -28,13 +28,16 @@ use cap_std::{
     fs::{Dir, File, OpenOptions},
 };
 
-pub use self::nearest::{NearestRoot, RootMark};
 pub(crate) use self::{
     displaced::RESCUED,
     plain::open_folder,
     private::{HeldLock, PrivateFolder},
-    replace::{LocatedNote, PathEntry, ReplaceStages, SwapOutcome},
+    replace::{LocatedNote, ReplaceStages, SwapOutcome},
     temporary::StepName,
+};
+pub use self::{
+    nearest::{NearestRoot, RootMark},
+    replace::PathEntry,
 };
 use crate::NotePath;
 

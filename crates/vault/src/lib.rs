@@ -15,7 +15,7 @@ mod walk;
 mod work;
 
 pub use editor::Editor;
-pub use fs::{FileTimes, NearestRoot, PathTarget, ReadError, Root, RootError, RootMark};
+pub use fs::{FileTimes, NearestRoot, PathEntry, PathTarget, ReadError, Root, RootError, RootMark};
 pub use journal::JournalKey;
 // Re-exported because this crate's API takes them, so that its users need no second import.
 pub use sectile_markdown::{NotePath, PathError};

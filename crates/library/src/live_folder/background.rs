@@ -27,8 +27,8 @@ use crate::{
     live_folder::{
         FolderChanges, InMemoryReason, LiveFolder, NoteRecord,
         cache::CachedState,
+        encode_records,
         engine::{PendingNote, examined, left_out, touched},
-        note_record::encode_records,
         state::{NotePlace, NoteUpdate},
     },
     open_collection::snapshot::{NamedSegment, Snapshot},

@@ -6,7 +6,7 @@ use sectile_retrieval::Store;
 
 use crate::{
     indexing::why_nowhere,
-    live_folder::{NoteRecord, note_record::decode_records},
+    live_folder::{NoteRecord, decode_records},
     open_collection::snapshot::{Snapshot, SnapshotNotebook},
     storage::TOP,
     tiers::Models,

@@ -10,14 +10,14 @@ use std::{
     time::Instant,
 };
 
-use sectile_markdown::{Digest, NotePath};
+use sectile_markdown::{Digest, NotePath, Source, examine};
 use sectile_retrieval::{Bytes, EmbeddingReader, Segment};
 
 use crate::{
     clock,
     error::LibraryError,
     folder::{FolderItem, FolderListing, SettledNote},
-    indexing::{CutNotebook, build_segment, nowhere},
+    indexing::{CutNotebook, LONGEST_CHUNK, build_segment, nowhere},
     left_out::WhyLeftOut,
     live_folder::{
         ChangeDetection, FolderChanges, FolderState, LiveFolder, NoteRecord,
@@ -152,7 +152,7 @@ impl LiveFolder {
         now.contents.notes.clear();
         now.snapshot = Snapshot::empty(self.models, (self.options.clock)());
         now.progress.left_out = 0;
-        (now.links, now.names) = Default::default();
+        (now.links, now.names, now.facets) = Default::default();
     }
 
     /// Lists the folder, and compares the state with the list.
@@ -597,8 +597,10 @@ impl Differences {
 
 /// Returns the record of a note, and its chunks.
 pub(super) fn examined(listed: &NotebookFile, bytes: &[u8]) -> (NoteRecord, CutNotebook) {
-    let note = NoteRecord::new(listed.notebook.clone(), listed.stamp, bytes);
-    (note, CutNotebook::new(bytes, &listed.notebook))
+    let facts = examine(&Source::new(bytes), LONGEST_CHUNK);
+    let note = NoteRecord::examined(listed.notebook.clone(), listed.stamp, bytes, &facts);
+    let cut = CutNotebook::of(bytes, note.title.clone(), facts.chunks);
+    (note, cut)
 }
 
 /// Returns a note whose file changed, but not its text.

@@ -1,22 +1,29 @@
 //! Queries of a folder: words, exact phrases, and filters.
 
+mod dates;
+mod filter;
+mod parse;
+
+use sectile_markdown::{Task, name_key};
+
+pub(super) use self::filter::{Facet, value_key};
+use self::filter::{Filter, FilterTerm};
+pub use self::parse::QueryMistake;
 use crate::{live_folder::NoteRecord, query::SearchQuery};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub struct FolderQuery {
     words: Option<SearchQuery>,
+    dropped_words: Vec<String>,
+    phrases: Vec<String>,
+    /// All of them must hold.
+    terms: Vec<FilterTerm>,
+    tasks: Option<TaskFilter>,
+    order: HitOrder,
 }
 
-/// A query that cannot be understood. The message is one or two sentences.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct QueryMistake {
-    /// The sentences to show.
-    pub message: String,
-}
-
-/// The order of hits when no words are asked for.
+/// The order of hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HitOrder {
     /// By relevance, or by path where nothing is more relevant than anything else.
@@ -24,6 +31,8 @@ pub enum HitOrder {
     Relevance,
     /// Last modified first.
     Modified,
+    /// By path.
+    Path,
 }
 
 /// The tasks that a query asks for.
@@ -33,53 +42,117 @@ pub enum TaskFilter {
     Open,
     /// Tasks that are done.
     Done,
+    /// Both.
+    Any,
+}
+
+impl TaskFilter {
+    /// Returns whether a task is asked for.
+    pub fn wants(self, task: &Task) -> bool {
+        match self {
+            Self::Open => !task.is_done,
+            Self::Done => task.is_done,
+            Self::Any => true,
+        }
+    }
+
+    /// Returns whether a note has a task that is asked for.
+    fn is_in(self, note: &NoteRecord) -> bool {
+        let tasks = note.properties.tasks.iter();
+        tasks.into_iter().any(|task| self.wants(task))
+    }
 }
 
 impl FolderQuery {
-    /// Parses a query. `now` is the time in milliseconds since 1970.
-    ///
-    /// # Errors
-    /// [`QueryMistake`] when a filter has no meaning.
-    pub fn parse(text: &str, _now: i64) -> Result<Self, QueryMistake> {
-        let words = SearchQuery::parse(text).map_err(|error| QueryMistake {
-            message: error.to_string(),
-        })?;
-        let words = (!text.trim().is_empty()).then_some(words);
-        Ok(Self { words })
-    }
-
-    /// Returns the words to search for; `None` if there are only filters.
+    /// Returns the words to search for, those of phrases included; `None` if there are only filters.
     pub fn words(&self) -> Option<&SearchQuery> {
         self.words.as_ref()
     }
 
     /// Returns the words that are not searched for, because there are too many.
     pub fn dropped_words(&self) -> &[String] {
-        &[]
+        &self.dropped_words
     }
 
     /// Returns the phrases that a hit must contain exactly.
     pub fn phrases(&self) -> &[String] {
-        &[]
+        &self.phrases
+    }
+
+    /// Returns whether `text` contains all phrases. Letter case and the kind of white space do not matter.
+    pub fn has_phrases(&self, text: &str) -> bool {
+        if self.phrases.is_empty() {
+            return true;
+        }
+        let even = |text: &str| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            name_key(&words.join(" "))
+        };
+        let text = even(text);
+        self.phrases
+            .iter()
+            .all(|phrase| text.contains(&even(phrase)))
     }
 
     /// Returns the kind of tasks that is asked for.
     pub fn tasks(&self) -> Option<TaskFilter> {
-        None
+        self.tasks
+    }
+
+    /// Returns whether hits are tasks and not passages or notes.
+    pub fn needs_tasks(&self) -> bool {
+        self.tasks.is_some()
     }
 
     /// Returns the order of the hits.
     pub fn order(&self) -> HitOrder {
-        HitOrder::Relevance
+        self.order
     }
 
     /// Returns whether [`Self::matches`] can refuse a note.
     pub fn has_filters(&self) -> bool {
-        false
+        !self.terms.is_empty() || self.tasks.is_some()
     }
 
-    /// Returns whether a note passes the filters. Words, phrases and tasks are not filters of notes.
-    pub fn matches(&self, _: &NoteRecord) -> bool {
-        true
+    /// Returns whether a note passes the filters. Of tasks, it must have one that is asked for. Words and phrases are
+    /// not filters of notes.
+    pub fn matches(&self, note: &NoteRecord) -> bool {
+        self.tasks.is_none_or(|tasks| tasks.is_in(note))
+            && self.terms.iter().all(|term| term.matches(note))
+    }
+
+    /// Returns the filters that a table of notes can answer, each with whether it excludes.
+    pub(super) fn facets(&self) -> impl Iterator<Item = (Facet, bool)> {
+        let tasks = match self.tasks {
+            Some(TaskFilter::Open) => Some((Facet::task(false), false)),
+            Some(TaskFilter::Done) => Some((Facet::task(true), false)),
+            Some(TaskFilter::Any) | None => None,
+        };
+        let terms = self.terms.iter();
+        let terms = terms.filter_map(|term| Some((term.filter.facet()?, term.excludes)));
+        terms.chain(tasks)
+    }
+
+    /// Returns whether a note passes the filters that exclude nothing a table can answer.
+    pub(super) fn matches_rest(&self, note: &NoteRecord) -> bool {
+        let is_rest = |term: &&FilterTerm| !(term.excludes && term.filter.is_exact_facet());
+        self.tasks.is_none_or(|tasks| tasks.is_in(note))
+            && self
+                .terms
+                .iter()
+                .filter(is_rest)
+                .all(|term| term.matches(note))
+    }
+
+    /// Returns whether a note is excluded by a filter that a table can answer.
+    pub(super) fn is_excluded(&self, note: &NoteRecord) -> bool {
+        let is_exact = |term: &&FilterTerm| term.excludes && term.filter.is_exact_facet();
+        self.terms
+            .iter()
+            .filter(is_exact)
+            .any(|term| !term.matches(note))
     }
 }
+
+#[cfg(test)]
+mod tests;

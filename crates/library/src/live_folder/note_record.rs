@@ -1,8 +1,16 @@
 //! What an index knows about a note besides its text.
 
-use sectile_markdown::{Digest, LinkForm, NotePath, Span};
+mod codec;
 
-use crate::{facts::notebook_facts, left_out::WhyLeftOut, storage::NotebookStamp};
+use sectile_markdown::{
+    AnchorNames, Anchors, Digest, LineIndex, LinkForm, NamedBlock, NamedHeading, NoteFacts,
+    NotePath, Properties, Source, Span, examine,
+};
+
+pub use self::codec::{decode_records, encode_records};
+use crate::{
+    facts::notebook_facts, indexing::LONGEST_CHUNK, left_out::WhyLeftOut, storage::NotebookStamp,
+};
 
 /// A note as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +27,16 @@ pub struct NoteRecord {
     pub title: String,
     /// The date in its front matter, in milliseconds since 1970.
     pub date: Option<i64>,
+    /// Its fields, tags, aliases and tasks.
+    pub properties: Properties,
     /// Its links, in order.
     pub links: Vec<LinkRecord>,
-    /// Its headings, in order.
+    /// All of its headings, in order, those in quotes and list items included.
     pub headings: Vec<HeadingRecord>,
-    /// The names of its blocks.
-    pub blocks: Vec<String>,
+    /// Its named blocks.
+    pub blocks: Vec<NamedBlock>,
+    /// The names and ids of HTML elements in it, as links name them.
+    pub html_ids: Vec<String>,
     /// About how many tokens its text has.
     pub tokens: u32,
 }
@@ -42,6 +54,8 @@ pub struct LinkRecord {
     pub path: String,
     /// The part that names a target in the document, without the `#`.
     pub fragment: String,
+    /// The links that use it, if it is a definition.
+    pub uses: Vec<Span>,
 }
 
 /// A heading of a note.
@@ -53,16 +67,75 @@ pub struct HeadingRecord {
     pub text: String,
     /// The offset at which it starts.
     pub start: usize,
+    /// Whether it is in a quote or a list item, so that it does not start a section.
+    pub is_nested: bool,
+    /// Its text as links name it, where that differs.
+    pub spelling: Option<Box<HeadingSpelling>>,
+}
+
+/// The text of a heading as links name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadingSpelling {
+    /// The visible text.
+    pub visible: String,
+    /// The text as written, with its markup.
+    pub raw: String,
 }
 
 impl NoteRecord {
     /// Creates the record of a note with these bytes.
     pub fn new(path: NotePath, stamp: NotebookStamp, bytes: &[u8]) -> Self {
-        let facts = notebook_facts(bytes, &path);
+        let facts = examine(&Source::new(bytes), LONGEST_CHUNK);
+        Self::examined(path, stamp, bytes, &facts)
+    }
+
+    /// Creates the record of a note with these bytes, which have been examined.
+    pub fn examined(path: NotePath, stamp: NotebookStamp, bytes: &[u8], facts: &NoteFacts) -> Self {
+        let metadata = notebook_facts(bytes, &path);
+        let lines = (!facts.links.is_empty()).then(|| LineIndex::new(bytes));
+        let line_of = |offset: usize| {
+            let line = lines
+                .as_ref()
+                .map_or(1, |lines| lines.position(offset).line);
+            u32::try_from(line).unwrap_or(u32::MAX)
+        };
+        let links = facts.links.iter().map(|link| LinkRecord {
+            form: link.form,
+            span: link.span,
+            line: line_of(link.span.start),
+            path: link.path.text.clone(),
+            fragment: link.fragment_text().to_owned(),
+            uses: link.uses.clone(),
+        });
+        let sections = facts.chunks.document.sections().iter();
+        let headings = sections
+            .zip(&facts.anchors.headings)
+            .map(|(section, named)| {
+                let NamedHeading { text, raw, .. } = named;
+                HeadingRecord {
+                    level: section.level,
+                    start: section.heading.start,
+                    is_nested: section.extent.is_none(),
+                    spelling: (*text != section.text || *raw != section.text).then(|| {
+                        Box::new(HeadingSpelling {
+                            visible: text.clone(),
+                            raw: raw.clone(),
+                        })
+                    }),
+                    text: section.text.clone(),
+                }
+            });
+        let tokens = estimate_tokens(&String::from_utf8_lossy(bytes));
         Self {
             digest: Digest::of(bytes),
-            title: facts.title,
-            date: facts.date,
+            title: metadata.title,
+            date: metadata.date,
+            links: links.collect(),
+            headings: headings.collect(),
+            blocks: facts.anchors.blocks.clone(),
+            html_ids: facts.anchors.html_ids.clone(),
+            properties: facts.properties.clone(),
+            tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             ..Self::left_out(path, stamp, None)
         }
     }
@@ -76,18 +149,59 @@ impl NoteRecord {
             digest: Digest::of(b""),
             left_out: why,
             date: None,
+            properties: Properties::default(),
             links: Vec::new(),
             headings: Vec::new(),
             blocks: Vec::new(),
+            html_ids: Vec::new(),
             tokens: 0,
         }
     }
+
+    /// Returns its headings and blocks as links name them.
+    pub fn anchors(&self) -> Anchors {
+        let heading = |heading: &HeadingRecord| {
+            let spelling = heading.spelling.as_deref();
+            let visible = spelling.map_or(&heading.text, |spelling| &spelling.visible);
+            let raw = spelling.map_or(&heading.text, |spelling| &spelling.raw);
+            NamedHeading {
+                level: heading.level,
+                text: visible.clone(),
+                raw: raw.clone(),
+            }
+        };
+        Anchors::of(&AnchorNames {
+            headings: self.headings.iter().map(heading).collect(),
+            html_ids: self.html_ids.clone(),
+            blocks: self.blocks.clone(),
+        })
+    }
+
+    /// Returns the texts of the headings above the one at `index` and its own, outermost first.
+    pub fn heading_path(&self, index: usize) -> Vec<&str> {
+        let mut path: Vec<&str> = Vec::new();
+        let mut level = u8::MAX;
+        for heading in self.headings.get(..=index).unwrap_or_default().iter().rev() {
+            let is_own = path.is_empty();
+            if is_own || (heading.level < level && !heading.is_nested) {
+                level = heading.level;
+                path.push(&heading.text);
+            }
+        }
+        path.reverse();
+        path
+    }
+
+    /// Returns the time that the note is from, in milliseconds since 1970: the date in its front matter, or else the
+    /// last change of its file.
+    pub fn time(&self) -> i64 {
+        self.date.unwrap_or(self.stamp.modified)
+    }
 }
 
-pub(super) fn encode_records(_: &[std::sync::Arc<NoteRecord>]) -> Vec<u8> {
-    Vec::new()
+fn estimate_tokens(text: &str) -> usize {
+    text.len().div_ceil(4)
 }
 
-pub(super) fn decode_records(_: &[u8]) -> Result<Vec<NoteRecord>, ()> {
-    Err(())
-}
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use sectile_retrieval::DocumentLocation;
 use crate::{
     folder::FolderStorage,
     indexing::why_nowhere,
-    live_folder::{LinkGraph, NameIndex, NoteRecord},
+    live_folder::{DiskLookup, FacetIndex, LinkGraph, NameIndex, NoteRecord},
     open_collection::{
         readers::ReaderPool,
         snapshot::{NamedSegment, Snapshot, SnapshotNotebook, merge_sorted},
@@ -101,6 +101,7 @@ pub struct FolderState {
     pub(super) progress: IndexProgress,
     pub(super) links: OnceLock<Arc<LinkGraph>>,
     pub(super) names: OnceLock<Arc<NameIndex>>,
+    pub(super) facets: OnceLock<Arc<FacetIndex>>,
 }
 
 /// A note as it is now.
@@ -149,14 +150,23 @@ impl FolderState {
 
     /// Returns the links between the notes.
     pub fn links(&self) -> &LinkGraph {
-        self.links
-            .get_or_init(|| Arc::new(LinkGraph::new(&self.contents)))
+        self.links.get_or_init(|| {
+            let storage = Arc::clone(&self.storage);
+            let disk = DiskLookup::new(move |path| storage.find(path));
+            Arc::new(LinkGraph::new(&self.contents).with_disk(disk))
+        })
     }
 
     /// Returns the names of the notes.
     pub fn names(&self) -> &NameIndex {
         self.names
             .get_or_init(|| Arc::new(NameIndex::new(&self.contents)))
+    }
+
+    /// Returns the notes by their tags, fields, folders and tasks.
+    pub fn facets(&self) -> &FacetIndex {
+        self.facets
+            .get_or_init(|| Arc::new(FacetIndex::new(&self.contents)))
     }
 
     /// Puts notes in the place of others; `updates` are sorted by path. Returns what changed.
@@ -237,8 +247,7 @@ impl FolderState {
         }
         // Beyond this, computing everything when it is asked for costs less.
         if count * 4 > self.contents.notes.len() + 64 {
-            self.links = OnceLock::new();
-            self.names = OnceLock::new();
+            (self.links, self.names, self.facets) = Default::default();
             return;
         }
         if let Some(links) = self.links.get_mut() {
@@ -246,6 +255,9 @@ impl FolderState {
         }
         if let Some(names) = self.names.get_mut() {
             Arc::make_mut(names).apply(&self.contents, changes);
+        }
+        if let Some(facets) = self.facets.get_mut() {
+            Arc::make_mut(facets).apply(changes);
         }
     }
 }

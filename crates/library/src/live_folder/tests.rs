@@ -50,7 +50,7 @@ fn write(folder: &Path, path: &str, text: &str) {
 }
 
 fn hits(state: &FolderState, query: &str) -> Vec<(String, sectile_markdown::Span, u64)> {
-    let query = FolderQuery::parse(query, 0).unwrap();
+    let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
     let hits = state.search(&query, 0..100, &|| false).unwrap().hits;
     let hits = hits.into_iter();
     hits.map(|hit| (hit.path.to_string(), hit.span, hit.score))
@@ -69,6 +69,24 @@ fn assert_fresh(state: &FolderState, folder: &Path) {
     assert_eq!(state.other_files(), fresh.other_files());
     assert_eq!(state.folders(), fresh.folders());
     for query in ["quince", "medlar", "plum sloe", "a note about quinces"] {
+        assert_eq!(hits(state, query), hits(&fresh, query), "{query}");
+    }
+    for note in state.notes() {
+        let (links, fresh) = (state.links(), fresh.links());
+        let edges = |links: &LinkGraph| (links.out_of(&note.path), links.into(&note.path));
+        assert_eq!(edges(links), edges(fresh), "{}", note.path);
+    }
+    for name in ["one", "Two", "five", "a/b", "fruit"] {
+        let (now, then) = (state.names().resolve(name), fresh.names().resolve(name));
+        assert_eq!(now, then, "{name}");
+    }
+    for query in [
+        "tag:plum",
+        "tag:fruit quince",
+        "is:task",
+        "path:a/",
+        "-tag:plum sort:modified",
+    ] {
         assert_eq!(hits(state, query), hits(&fresh, query), "{query}");
     }
     let (now, then) = (state.progress(), fresh.progress());
@@ -229,6 +247,57 @@ fn a_note_that_is_too_large_or_unreadable_is_listed_and_said() {
 }
 
 #[test]
+fn words_filters_phrases_and_tasks_together() {
+    let folder = folder_with(&[
+        (
+            "a/one.md",
+            "---\ntags: [fruit]\n---\n# Orchard\n\nThe **winter** feed of the quince.\n",
+        ),
+        (
+            "a/two.md",
+            "# Cellar\n\nFeed in winter: quince.\n\n## To do\n\n- [ ] store the quince\n- [x] buy\n",
+        ),
+        (
+            "b/three.md",
+            "# Winter feed\n\nNothing but hay.\n\n- [ ] order hay\n",
+        ),
+    ]);
+    let state = opened(folder.path()).complete(&|| false).unwrap();
+    let paths = |query| {
+        let mut found = found(&state, query);
+        found.dedup();
+        found
+    };
+    assert_eq!(paths("tag:fruit quince"), ["a/one.md"]);
+    assert_eq!(paths("path:b/ quince"), [""; 0]);
+    // In the text, with marks between the words, or in a heading; the words alone are not enough.
+    let mut exact = paths("\"winter feed\"");
+    exact.sort();
+    assert_eq!(exact, ["a/one.md", "b/three.md"]);
+    assert_eq!(paths("path:a/ \"winter feed\""), ["a/one.md"]);
+    let text = |query: &str| -> Vec<String> {
+        let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
+        let hits = state.search(&query, 0..10, &|| false).unwrap();
+        assert_eq!(hits.total, hits.hits.len());
+        let hits = hits.hits.iter().map(|hit| {
+            let bytes = fs::read(folder.path().join(hit.path.as_str())).unwrap();
+            let text = String::from_utf8_lossy(&bytes[hit.span.range()]).into_owned();
+            format!("{}: {}", hit.heading_path.join("/"), text.trim_end())
+        });
+        hits.collect()
+    };
+    let hay = "three/Winter feed: - [ ] order hay";
+    let quince = "two/Cellar/To do: - [ ] store the quince";
+    assert_eq!(text("is:task"), [quince, hay]);
+    assert_eq!(text("is:done"), ["two/Cellar/To do: - [x] buy"]);
+    assert_eq!(text("is:task hay"), [hay]);
+    let query = FolderQuery::parse("winter", 0, &|_| false).unwrap();
+    let all = state.search(&query, 0..10, &|| false).unwrap();
+    let some = state.search(&query, 1..2, &|| false).unwrap();
+    assert_eq!((some.total, &some.hits[..]), (all.total, &all.hits[1..2]));
+}
+
+#[test]
 fn many_notes_are_indexed_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     for number in 0..700 {
@@ -334,7 +403,9 @@ fn make(live: &LiveFolder, folder: &Path, edit: &FolderEdit) {
             .open(at(NAMES[*name]))
             .is_ok_and(|file| file.set_modified(std::time::SystemTime::now()).is_ok()),
         FolderEdit::Look => {
-            live.current(&|| false).unwrap();
+            let state = live.current(&|| false).unwrap();
+            // From now on they are brought up to date.
+            let _asked = (state.links(), state.names(), state.facets());
             true
         }
     };

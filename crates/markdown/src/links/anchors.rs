@@ -1,12 +1,14 @@
 //! Resolves fragments to headings, and finds the anchors that an edit moved.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::{
-    LinkForm,
-    blocks::BlockReader,
+    LinkForm, blocks,
     heading_names::{
         folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
     },
@@ -23,7 +25,39 @@ pub struct Anchors {
     by_strict_text: HeadingNames,
     by_loose_text: HeadingNames,
     html_ids: HashSet<String>,
-    blocks: HashSet<String>,
+    /// The start of each named block.
+    blocks: HashMap<String, usize>,
+}
+
+/// The names of a document's parts that [`Anchors`] are made of, for keeping without the document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnchorNames {
+    /// All headings, in order.
+    pub headings: Vec<NamedHeading>,
+    /// The names and ids of HTML elements, as they are compared.
+    pub html_ids: Vec<String>,
+    /// The named blocks.
+    pub blocks: Vec<NamedBlock>,
+}
+
+/// A heading as links name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedHeading {
+    /// Its level, 1 to 6.
+    pub level: u8,
+    /// The visible text: text and code, but not HTML or the alternative text of images.
+    pub text: String,
+    /// The text as written, with its markup.
+    pub raw: String,
+}
+
+/// A block as links name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedBlock {
+    /// Its name, as [`block_key`] returns it.
+    pub name: String,
+    /// The start of the text that the name ends, in bytes of the source.
+    pub start: usize,
 }
 
 /// The target of a fragment.
@@ -146,21 +180,22 @@ impl Anchors {
     /// spaces that are put around markup there.
     #[must_use]
     pub fn new(source: &Source<'_>) -> Self {
-        let markdown = &source.text[source.body_start..];
+        Self::of(&AnchorNames::new(source))
+    }
+
+    /// Arranges the names of a document for resolving fragments.
+    #[must_use]
+    pub fn of(names: &AnchorNames) -> Self {
         let mut anchors = Self::default();
-        let (mut headings, mut unique) = (HeadingReader::default(), UniqueAnchors::default());
-        let mut open = Vec::new();
-        let mut blocks = BlockReader::default();
-        for (event, range) in ParserInput::of(markdown).all_events() {
-            blocks.event(markdown, &event, &range);
-            if let Event::Html(html) | Event::InlineHtml(html) = &event {
-                anchors.html_ids.extend(html_ids(html).map(folded));
-            }
-            if let Some(heading) = headings.event(&event, Span::new(range.start, range.end)) {
-                anchors.push(heading, markdown, &mut unique, &mut open);
-            }
+        let (mut unique, mut open) = (UniqueAnchors::default(), Vec::new());
+        for heading in &names.headings {
+            anchors.push(heading, &mut unique, &mut open);
         }
-        anchors.blocks = blocks.finish();
+        anchors.html_ids.extend(names.html_ids.iter().cloned());
+        for block in &names.blocks {
+            let name = block.name.clone();
+            anchors.blocks.entry(name).or_insert(block.start);
+        }
         anchors
     }
 
@@ -198,18 +233,24 @@ impl Anchors {
     /// Returns whether every named block of `old` exists here too.
     #[must_use]
     pub fn has_blocks_of(&self, old: &Self) -> bool {
-        old.blocks.is_subset(&self.blocks)
+        old.blocks.keys().all(|name| self.blocks.contains_key(name))
     }
 
     /// Iterates over the names of the blocks, as [`block_key`] returns them.
     pub fn blocks(&self) -> impl Iterator<Item = &str> {
-        self.blocks.iter().map(String::as_str)
+        self.blocks.keys().map(String::as_str)
     }
 
     /// Returns whether the block that `fragment` names exists.
     #[must_use]
     pub fn has_block(&self, fragment: &str) -> bool {
-        block_key(fragment).is_some_and(|key| self.blocks.contains(&key))
+        self.block_start(fragment).is_some()
+    }
+
+    /// Returns the offset of the block that `fragment` names, in bytes of the source.
+    #[must_use]
+    pub fn block_start(&self, fragment: &str) -> Option<usize> {
+        self.blocks.get(&block_key(fragment)?).copied()
     }
 
     /// Returns the text of the heading at `index` as a wiki link can name it.
@@ -311,29 +352,22 @@ impl Anchors {
         self.headings.get(index)?.id.as_deref()
     }
 
-    fn push(
-        &mut self,
-        reading: OpenHeading,
-        markdown: &str,
-        unique: &mut UniqueAnchors,
-        open: &mut Vec<usize>,
-    ) {
-        let OpenHeading { level, text, raw } = reading;
-        let index = self.headings.len();
+    fn push(&mut self, heading: &NamedHeading, unique: &mut UniqueAnchors, open: &mut Vec<usize>) {
+        let NamedHeading { level, text, raw } = heading;
+        let (level, index) = (usize::from(*level), self.headings.len());
         while open
             .pop_if(|above| self.headings[*above].level >= level)
             .is_some()
         {}
-        let (text_before_id, id) = split_id(&text);
-        let raw = raw.map_or("", |raw| &markdown[raw.range()]);
-        let other_names = [text_before_id, raw]
+        let (text_before_id, id) = split_id(text);
+        let other_names = [text_before_id, raw.as_str()]
             .into_iter()
-            .filter(|name| *name != text);
+            .filter(|name| name != text);
         for name in other_names.chain([text.as_str()]) {
             self.by_strict_text.add(strict_key(name), index, level);
             self.by_loose_text.add(loose_key(name), index, level);
         }
-        let anchor = unique.next(&text);
+        let anchor = unique.next(text);
         self.by_anchor.entry(folded(&anchor)).or_insert(index);
         if let Some(id) = id {
             self.by_id.entry(folded(id)).or_insert(index);
@@ -343,9 +377,79 @@ impl Anchors {
             parent: open.last().copied(),
             id: id.map(str::to_owned),
             anchor,
-            text,
+            text: text.clone(),
         });
         open.push(index);
+    }
+}
+
+impl AnchorNames {
+    /// Reads the names in `source`.
+    #[must_use]
+    pub fn new(source: &Source<'_>) -> Self {
+        let mut reader = AnchorNameReader::new(source);
+        let markdown = ParserInput::of(&source.text);
+        for (event, range) in markdown.events(source.body_start..source.text.len()) {
+            reader.event(&event, range);
+        }
+        reader.finish()
+    }
+}
+
+/// Collects the names of headings, HTML elements and blocks from parser events.
+pub(crate) struct AnchorNameReader<'s> {
+    source: &'s Source<'s>,
+    markdown: &'s str,
+    headings: HeadingReader,
+    in_code: bool,
+    names: AnchorNames,
+}
+
+impl<'s> AnchorNameReader<'s> {
+    pub(crate) fn new(source: &'s Source<'s>) -> Self {
+        Self {
+            source,
+            markdown: &source.text[source.body_start..],
+            headings: HeadingReader::default(),
+            in_code: false,
+            names: AnchorNames::default(),
+        }
+    }
+
+    /// Takes an event of the body, with its range counted from the start of the body.
+    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => self.in_code = true,
+            Event::End(TagEnd::CodeBlock) => self.in_code = false,
+            Event::Text(_) if !self.in_code => {
+                if let Some(name) = blocks::name_at_end(self.markdown, &range) {
+                    let start = self.source.body_start + range.start;
+                    self.names.blocks.push(NamedBlock {
+                        name: folded(name),
+                        start: self.source.offsets.to_raw(start),
+                    });
+                }
+            }
+            Event::Html(html) | Event::InlineHtml(html) => {
+                self.names.html_ids.extend(html_ids(html).map(folded));
+            }
+            _ => {}
+        }
+        let span = Span::new(range.start, range.end);
+        if let Some(OpenHeading { level, text, raw }) = self.headings.event(event, span) {
+            let raw = raw.map_or("", |raw| &self.markdown[raw.range()]);
+            self.names.headings.push(NamedHeading {
+                level: u8::try_from(level).unwrap_or(u8::MAX),
+                text,
+                raw: raw.to_owned(),
+            });
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> AnchorNames {
+        self.names.html_ids.sort_unstable();
+        self.names.html_ids.dedup();
+        self.names
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds the links of a document in the parser events.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use pulldown_cmark::{Event, LinkType, OffsetIter, Tag, TagEnd};
 
@@ -81,14 +81,24 @@ enum CommentLinks {
     Read,
 }
 
-/// The link reference definitions of a text: where each is, and the destination that the parser reports.
-pub(crate) type DefinitionList = Vec<(Range<usize>, String)>;
+/// A link reference definition, or what looks like one.
+pub(crate) struct FoundDefinition {
+    /// Its label as [`label_key`] returns it.
+    label: String,
+    range: Range<usize>,
+    /// The destination that the parser reports.
+    dest: String,
+}
 
 /// Returns the definitions that the parser found before the first event.
-pub(crate) fn definitions(events: &OffsetIter<'_>) -> DefinitionList {
+pub(crate) fn definitions(events: &OffsetIter<'_>) -> Vec<FoundDefinition> {
     let definitions = events.reference_definitions().iter();
     definitions
-        .map(|(_, definition)| (definition.span.clone(), definition.dest.to_string()))
+        .map(|(label, definition)| FoundDefinition {
+            label: label_key(label),
+            range: definition.span.clone(),
+            dest: definition.dest.to_string(),
+        })
         .collect()
 }
 
@@ -109,6 +119,8 @@ pub(crate) struct LinkFinder<'t> {
     links: Vec<Link>,
     /// The reader of tags and tasks, where they are wanted.
     marks: Option<MarkReader>,
+    /// The links that use each label, where they are wanted.
+    uses: Option<HashMap<String, Vec<Span>>>,
 }
 
 /// A link or image whose text is being read.
@@ -134,14 +146,17 @@ impl<'t> LinkFinder<'t> {
             comments: CommentReader::default(),
             links: Vec::new(),
             marks: None,
+            uses: None,
         }
     }
 
-    /// Creates a finder for the events of the text from `base` on, which also reads tags and tasks.
+    /// Creates a finder for the events of the text from `base` on, which also reads tags, tasks and the uses of
+    /// definitions.
     pub(crate) fn with_marks(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
         Self {
             base,
             marks: Some(MarkReader::default()),
+            uses: Some(HashMap::new()),
             ..Self::new(text, markdown)
         }
     }
@@ -161,11 +176,19 @@ impl<'t> LinkFinder<'t> {
     }
 
     /// Ends the reading of the events, and reads the definitions, whose places count from the first event.
-    pub(crate) fn end(&mut self, definitions: DefinitionList) {
+    pub(crate) fn end(&mut self, definitions: Vec<FoundDefinition>) {
         self.end_run();
         let base = self.base;
-        for (range, dest) in definitions {
+        for FoundDefinition { label, range, dest } in definitions {
+            let known = self.links.len();
             self.definition(range.start + base..range.end + base, &dest);
+            let uses = self.uses.as_mut().and_then(|uses| uses.remove(&label));
+            let link = self.links[known..].first_mut();
+            if let (Some(link), Some(uses)) = (link, uses)
+                && link.form == LinkForm::Definition
+            {
+                link.uses = uses;
+            }
         }
     }
 
@@ -175,6 +198,9 @@ impl<'t> LinkFinder<'t> {
         let comments = self.comments.finish();
         self.links
             .retain(|link| !is_inside(&comments, link.span.start));
+        for link in &mut self.links {
+            link.uses.retain(|span| !is_inside(&comments, span.start));
+        }
         self.links.sort_by_key(|link| (link.span, link.path.span));
         let marks = self.marks.map(|marks| {
             // The text of other links is not read for tags.
@@ -221,14 +247,22 @@ impl<'t> LinkFinder<'t> {
                 Tag::Link {
                     link_type,
                     dest_url,
+                    id,
                     ..
                 }
                 | Tag::Image {
                     link_type,
                     dest_url,
+                    id,
                     ..
                 },
             ) => {
+                if let Some(uses) = &mut self.uses
+                    && !id.is_empty()
+                {
+                    let span = Span::new(range.start, range.end);
+                    uses.entry(label_key(id)).or_default().push(span);
+                }
                 let is_inline = *link_type == LinkType::Inline;
                 let is_autolink = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 // The brackets of `[[Note]]` around a defined label form a link, which must not end the run.
@@ -406,6 +440,12 @@ impl<'t> LinkFinder<'t> {
     }
 }
 
+/// Returns a key that is equal for labels that mean the same definition.
+fn label_key(label: &str) -> String {
+    let words: Vec<&str> = label.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
 /// Returns the start of the text after the label and the colon of a definition.
 fn after_label(text: &str, range: &Range<usize>) -> Option<usize> {
     let bytes = &text.as_bytes()[..range.end];
@@ -427,6 +467,7 @@ impl Destination {
             fragment,
             in_angle_brackets: self.in_angle_brackets,
             enclosure: Enclosure::Text,
+            uses: Vec::new(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Resolves the document that a link names, and respells a link when that document has another path.
 
-use super::{Enclosure, Link, Repair, destination::has_scheme, heading_names::folded};
+use super::{Enclosure, Link, LinkForm, Repair, destination::has_scheme, heading_names::folded};
 use crate::{Change, trim};
 
 /// The extension that links may leave out.
@@ -36,23 +36,103 @@ pub fn resolve_path(
     exists: &dyn Fn(&str) -> bool,
     by_name: &dyn Fn(&str) -> Vec<String>,
 ) -> PathResolution {
-    let path = link.path.text.as_str();
+    resolve_named(from, link.form, &link.path.text, exists, by_name)
+}
+
+/// The files of a folder by the names that links use.
+pub trait LinkNames {
+    /// Returns whether a file exists at `path`.
+    fn has_file(&self, path: &str) -> bool;
+    /// Returns whether a folder exists at `path`.
+    fn has_folder(&self, path: &str) -> bool;
+    /// Returns the paths of the files with this name, with or without `.md`, in any folder. Case is ignored.
+    fn by_name(&self, name: &str) -> Vec<String>;
+    /// Returns the paths of the documents with this alias. Case is ignored.
+    fn by_alias(&self, alias: &str) -> Vec<String>;
+}
+
+/// The file or folder that a link names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetResolution {
+    /// The document that contains the link: it names none.
+    SameDocument,
+    /// The file at this path.
+    File(String),
+    /// The folder at this path.
+    Folder(String),
+    /// A folder above the document, named by dots alone, which is not examined.
+    FolderAbove,
+    /// Nothing that exists.
+    Missing,
+    /// Several files that match the name equally well, shortest path first.
+    SeveralFiles(Vec<String>),
+    /// Several documents with this alias, sorted.
+    SeveralAliases(Vec<String>),
+    /// A path above the root.
+    OutsideRoot,
+}
+
+/// Finds the file or folder that a link, in the document at `from`, names by `path`.
+///
+/// The rule is that of [`resolve_path`]. Where it finds nothing, a wiki link may be an alias of a document, and any
+/// other link may name a folder.
+pub fn resolve_target(
+    from: &str,
+    form: LinkForm,
+    path: &str,
+    names: &dyn LinkNames,
+) -> TargetResolution {
+    let exists = |path: &str| names.has_file(path);
+    match resolve_named(from, form, path, &exists, &|name| names.by_name(name)) {
+        PathResolution::SameDocument => TargetResolution::SameDocument,
+        PathResolution::Document(path) => TargetResolution::File(path),
+        PathResolution::Ambiguous(paths) => TargetResolution::SeveralFiles(paths),
+        PathResolution::OutsideRoot => TargetResolution::OutsideRoot,
+        PathResolution::Missing if form.is_wiki() => {
+            let mut found = names.by_alias(path);
+            match found.as_slice() {
+                [] => TargetResolution::Missing,
+                [_] => TargetResolution::File(found.remove(0)),
+                _ => TargetResolution::SeveralAliases(found),
+            }
+        }
+        PathResolution::Missing => {
+            let path = path.trim_end_matches('/');
+            if path.split('/').all(|part| matches!(part, "" | "." | "..")) {
+                return TargetResolution::FolderAbove;
+            }
+            let is_folder = |path: &str| names.has_folder(path);
+            match resolve_named(from, form, path, &is_folder, &|_| Vec::new()) {
+                PathResolution::Document(path) => TargetResolution::Folder(path),
+                _ => TargetResolution::Missing,
+            }
+        }
+    }
+}
+
+fn resolve_named(
+    from: &str,
+    form: LinkForm,
+    path: &str,
+    exists: &dyn Fn(&str) -> bool,
+    by_name: &dyn Fn(&str) -> Vec<String>,
+) -> PathResolution {
     if path.is_empty() {
         return PathResolution::SameDocument;
     }
     if path.ends_with('/') {
         return PathResolution::Missing;
     }
-    let is_relative = if link.form.is_wiki() {
+    let is_relative = if form.is_wiki() {
         is_dotted(path)
     } else {
         !path.starts_with('/')
     };
-    let found = |base: &str| joined(base, path).map(|path| existing(path, exists));
+    let found = |base: &str| joined_path(base, path).map(|path| existing(path, exists));
     match found(if is_relative { folder(from) } else { "" }) {
         None => PathResolution::OutsideRoot,
         Some(Some(path)) => PathResolution::Document(path),
-        Some(None) if !link.form.is_wiki() || is_relative || path.starts_with('/') => {
+        Some(None) if !form.is_wiki() || is_relative || path.starts_with('/') => {
             PathResolution::Missing
         }
         Some(None) => match found(folder(from)).flatten() {
@@ -66,6 +146,15 @@ pub fn resolve_path(
 #[must_use]
 pub fn name_key(name: &str) -> String {
     folded(name)
+}
+
+/// Returns the names by which wiki links refer to the file at `path`, as [`name_key`] returns them: its name, and
+/// without the extension of a document.
+#[must_use]
+pub fn name_keys(path: &str) -> Vec<String> {
+    let name = name_key(file_name(path));
+    let stem = name.strip_suffix(EXTENSION).map(str::to_owned);
+    stem.into_iter().chain([name]).collect()
 }
 
 /// Makes `link` name the document at `new_path`, in the style it has.
@@ -183,8 +272,10 @@ fn existing(path: String, exists: &dyn Fn(&str) -> bool) -> Option<String> {
     exists(&with_extension).then_some(with_extension)
 }
 
-/// Resolves `path` relative to `base`, or returns `None` if it leads above the root.
-fn joined(base: &str, path: &str) -> Option<String> {
+/// Resolves `path`, which is written with `/`, relative to the folder `base`, or to the root if it starts with `/`.
+/// Returns `None` if it leads above the root.
+#[must_use]
+pub fn joined_path(base: &str, path: &str) -> Option<String> {
     let base = if path.starts_with('/') { "" } else { base };
     let mut segments = Vec::new();
     for segment in base.split('/').chain(path.split('/')) {

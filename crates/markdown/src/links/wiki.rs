@@ -118,6 +118,7 @@ impl OpenWikiLink {
             fragment: fragment.map(part),
             in_angle_brackets: false,
             enclosure: Enclosure::Text,
+            uses: Vec::new(),
         }))
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Anchors, chunks, examine, links, testing::cases};
+use crate::{AnchorNames, chunks, examine, links, testing::cases};
 
 fn read(text: &str) -> Properties {
     properties(&Source::new(text.as_bytes()))
@@ -218,7 +218,26 @@ fn one_pass_finds_what_the_single_functions_find() {
     same_facts(text.as_bytes()).unwrap();
     let facts = examine(&Source::new(text.as_bytes()), 100);
     assert_eq!(facts.properties.tags, ["a", "b"]);
-    assert_eq!((facts.links.len(), facts.blocks), (3, vec!["f".to_owned()]));
+    let blocks = facts.anchors.blocks.iter();
+    let blocks: Vec<&str> = blocks.map(|block| &text[block.start..]).collect();
+    assert_eq!(facts.links.len(), 3);
+    assert!(matches!(blocks.as_slice(), [one] if one.starts_with(" ^f\n")));
+}
+
+#[test]
+fn definitions_know_their_uses() {
+    let text = "A [first][Ref  one] and [ref one][] and [Ref One].\n\n%% [ref one] %%\n\n[other]\n\n\
+                [ref one]: x.md\n[other]: https://x.y\n[unused]: y.md\n";
+    let facts = examine(&Source::new(text.as_bytes()), 100);
+    let found = facts.links.iter();
+    let found: Vec<(&str, Vec<&str>)> = found
+        .map(|link| {
+            let uses = link.uses.iter().map(|span| &text[span.range()]);
+            (link.path.text.as_str(), uses.collect())
+        })
+        .collect();
+    let uses = vec!["[first][Ref  one]", "[ref one]", "[Ref One]"];
+    assert_eq!(found, [("x.md", uses), ("y.md", vec![])]);
 }
 
 /// Compares what [`examine`] finds with what each function finds by itself.
@@ -228,11 +247,16 @@ fn same_facts(bytes: &[u8]) -> Result<(), TestCaseError> {
     let cut = chunks(&source, 40);
     prop_assert_eq!(facts.chunks.document, cut.document);
     prop_assert_eq!(facts.chunks.chunks, cut.chunks);
-    prop_assert_eq!(facts.links, links(&source));
-    let anchors = Anchors::new(&source);
-    let mut blocks: Vec<&str> = anchors.blocks().collect();
-    blocks.sort_unstable();
-    prop_assert_eq!(facts.blocks, blocks);
+    let mut found = facts.links;
+    let is_inside = |link: &crate::Link| link.uses.iter().all(|span| span.end <= bytes.len());
+    prop_assert!(found.iter().all(is_inside));
+    found.iter_mut().for_each(|link| link.uses.clear());
+    prop_assert_eq!(found, links(&source));
+    prop_assert_eq!(
+        facts.anchors.headings.len(),
+        source.parse().sections().len()
+    );
+    prop_assert_eq!(facts.anchors, AnchorNames::new(&source));
     prop_assert_eq!(&facts.properties.aliases, &crate::aliases(&source));
     prop_assert_eq!(facts.properties, properties(&source));
     Ok(())

@@ -39,6 +39,9 @@ impl ArgumentRules<'_> {
             lenient_scalars: self.lenient_scalars,
         };
         let checked = self.resolve_aliases(arguments).and_then(|()| {
+            if self.lenient_scalars {
+                checker.drop_nulls(self.schema, arguments);
+            }
             if self.lenient_scalars || arguments.values().any(has_fractional_form) {
                 checker.settle_fields(self.schema, arguments);
             }
@@ -451,6 +454,17 @@ impl Checker<'_> {
             let of_field = properties.and_then(|properties| properties.get(name));
             self.settle(&self.forms(of_field), value);
         }
+    }
+
+    /// Removes the nulls of arguments that may be left out.
+    fn drop_nulls(&self, schema: &JsonObject, fields: &mut JsonObject) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        fields.retain(|name, value| {
+            let is_known = properties.is_some_and(|all| all.contains_key(name));
+            let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
+            !value.is_null() || !is_known || is_required
+        });
     }
 
     /// Returns the schemas that `of` expand to: those they refer to, and all forms that they allow.

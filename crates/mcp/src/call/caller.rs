@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use rmcp::{
     Peer, RoleServer,
     model::{
-        CancelledNotificationParam, ClientResult, InputRequiredResult, ProgressNotificationParam,
-        ProgressToken, RequestId, ServerRequest,
+        CancelledNotificationParam, ClientResult, Implementation, InputRequiredResult,
+        ProgressNotificationParam, ProgressToken, RequestId, ServerRequest,
     },
     service::{PeerRequestOptions, RequestContext},
 };
@@ -137,8 +137,22 @@ impl Caller {
 
     /// Returns whether the client hides JSON-RPC errors, or all but their message, from its model.
     pub(crate) fn hides_errors(&self) -> bool {
-        let client = self.request.client_info();
+        let client = self.client();
         client.is_some_and(|client| MESSAGE_ONLY.contains(&client.name.as_str()))
+    }
+
+    /// Returns what the client calls itself. A request of the handshake eras without a session does not say it; then it
+    /// is the program that sent the request.
+    fn client(&self) -> Option<Implementation> {
+        let client = self.request.client_info();
+        // rmcp gives its own name to clients that it does not know.
+        client
+            .filter(|client| *client != Implementation::default())
+            .or_else(|| {
+                let program = self.facts.user_agent.as_deref()?.split(' ').next()?;
+                let (name, version) = program.split_once('/').unwrap_or((program, ""));
+                Some(Implementation::new(name, version)).filter(|client| !client.name.is_empty())
+            })
     }
 
     /// Returns the context for the handler, and the channel that its messages arrive on.
@@ -150,6 +164,13 @@ impl Caller {
         let cancelled = self.cancelled();
         let is_stateless = self.is_stateless();
         let identity = self.identity();
+        let client = match pace {
+            Pace::Quick => None,
+            Pace::Slow => self.client().map(|client| {
+                let name = format!("{} {}", cut(&client.name), cut(&client.version));
+                name.trim_end().to_owned()
+            }),
+        };
         let Self {
             request,
             connection,
@@ -161,12 +182,6 @@ impl Caller {
                 let (sender, receiver) = mpsc::unbounded_channel();
                 (Some(ClientSender(sender)), Some(receiver))
             }
-        };
-        let client = match pace {
-            Pace::Quick => None,
-            Pace::Slow => request
-                .client_info()
-                .map(|client| format!("{} {}", cut(&client.name), cut(&client.version))),
         };
         let context = CallContext {
             cancelled,

@@ -28,6 +28,8 @@ pub(crate) struct RequestFacts {
     pub(crate) structured: Option<StructuredSlot>,
     /// Set if there was no room for the call, if the transport needs to know.
     pub(crate) overload: Option<OverloadFlag>,
+    /// The name and version of the program that sent the request, for requests that do not say what the client is.
+    pub(crate) user_agent: Option<String>,
     /// The share of memory that a large message occupies.
     pub(crate) memory: Option<MessageShare>,
 }

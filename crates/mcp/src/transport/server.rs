@@ -108,13 +108,6 @@ impl McpServer {
         connection.ok_or_else(method_not_found)
     }
 
-    /// Returns the world's instructions for the sender of a request.
-    fn instructions(&self, request: &RequestContext<RoleServer>) -> Option<String> {
-        let naming = self.surface.naming(caller_role(request));
-        let said = naming.text(self.surface.instructions);
-        (!said.is_empty()).then(|| said.into_owned())
-    }
-
     /// Returns the resources, for methods that exist only if there are any.
     fn resources(&self) -> Result<&BoundResources, ErrorData> {
         self.surface.resources.as_ref().ok_or_else(method_not_found)
@@ -148,7 +141,7 @@ impl ServerHandler for McpServer {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        guarded(|| {
+        let mut result = guarded(|| {
             context.peer.set_peer_info(request.clone());
             if self.surface.sessions {
                 // Over HTTP, a handshake is the start of a session.
@@ -158,7 +151,6 @@ impl ServerHandler for McpServer {
                 });
             }
             let mut result = self.negotiate_initialize(&request)?;
-            result.instructions = self.instructions(&context);
             if let Some(resources) = &mut result.capabilities.resources
                 && self.hearing_connection().is_err()
             {
@@ -166,7 +158,9 @@ impl ServerHandler for McpServer {
                 (resources.subscribe, resources.list_changed) = (None, None);
             }
             Ok(result)
-        })
+        })?;
+        result.instructions = self.surface.instructions_for(self.caller(context)).await;
+        Ok(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -189,13 +183,14 @@ impl ServerHandler for McpServer {
         &self,
         context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
-        guarded(|| {
+        let mut result = guarded(|| {
             let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
-            result.instructions = self.instructions(&context);
             result.ttl_ms = self.surface.table_cache().ttl_ms;
             result.cache_scope = self.surface.table_cache().scope();
             Ok(result)
-        })
+        })?;
+        result.instructions = self.surface.instructions_for(self.caller(context)).await;
+        Ok(result)
     }
 
     async fn list_tools(

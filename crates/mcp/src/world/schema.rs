@@ -26,6 +26,40 @@ pub fn output_schema<T: JsonSchema>() -> JsonObject {
     into_object(schema)
 }
 
+/// Returns a schema of arguments in which those that are not required are never null: leaving them out says the same.
+pub(crate) fn without_nulls(mut schema: JsonObject) -> JsonObject {
+    let required: Vec<Value> = match schema.get("required") {
+        Some(Value::Array(required)) => required.clone(),
+        _ => Vec::new(),
+    };
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, argument) in properties.into_iter().flatten() {
+        if !required.iter().any(|required| required == name)
+            && let Value::Object(argument) = argument
+        {
+            remove_null(argument);
+        }
+    }
+    schema
+}
+
+fn remove_null(argument: &mut JsonObject) {
+    if argument.get("default").is_some_and(Value::is_null) {
+        argument.shift_remove("default");
+    }
+    let Some(Value::Array(forms)) = argument.get_mut("anyOf") else {
+        return;
+    };
+    forms.retain(|form| *form != json!({ "type": "null" }));
+    if let [Value::Object(form)] = forms.as_mut_slice() {
+        // Whatever is said about the argument holds for its only form.
+        let mut only = std::mem::take(form);
+        argument.shift_remove("anyOf");
+        only.append(argument);
+        *argument = only;
+    }
+}
+
 fn root_schema<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     let mut schema = settings
         .into_generator()

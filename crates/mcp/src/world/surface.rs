@@ -19,9 +19,10 @@ use crate::{
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
         elicitation::RequestStateSeal,
+        instructions::DESCRIBERS,
         policy::CallerRole,
     },
-    world::{naming::Naming, resource::ResourceText},
+    world::{naming::Naming, resource::ResourceText, schema::without_nulls},
 };
 
 /// A world as a value: everything it offers, independent of its state.
@@ -32,6 +33,11 @@ pub struct WorldSpec<S: 'static> {
     pub title: &'static str,
     /// Instructions for clients; under 2 KB.
     pub instructions: &'static str,
+    /// Describes what the world holds, for the caller that connects. The lines are added to the instructions, up to
+    /// 2,000 bytes in all. It may block; after a second the client gets the instructions alone. The frame does not
+    /// reword the description, so text in it that names tools passes [`CallContext::for_caller`], and what is not for the
+    /// caller is left out.
+    pub describe: Option<Describer<S>>,
     /// Its tools, in listing order.
     pub tools: Vec<Tool<S>>,
     /// Tools that its text mentions but that are not served here. Callers never see their names.
@@ -50,7 +56,8 @@ pub struct WorldSpec<S: 'static> {
     /// Whether it acts elsewhere in the caller's name, which takes a token: API keys are not accepted over HTTP.
     pub tokens_only: bool,
     /// Whether a string of digits is accepted for an integer argument, and `"true"` or `"false"` for a boolean one,
-    /// where a string would not be.
+    /// where a string would not be. A null for an argument that is not required then counts as not given, and listings
+    /// do not mention that it is accepted.
     pub lenient_scalars: bool,
     /// The error for arguments that do not fit a tool. With it, such failures carry its code and its recovery, name the
     /// argument that is not known and the nearest one that is, and have facts for programs; see [`Detail`](crate::Detail).
@@ -83,6 +90,9 @@ pub enum UnknownTool {
     /// A failure, which passes through the world's envelope like any other.
     Answer(fn() -> Failure),
 }
+
+/// Describes what a world holds, for the caller that connects.
+pub type Describer<S> = fn(&S, &CallContext) -> String;
 
 /// Builds a world's own error object for a call that the frame refused.
 pub type RefusalObject = fn(&RefusedCall) -> JsonObject;
@@ -166,9 +176,19 @@ impl SurfaceLimits {
     }
 }
 
+/// What a world says about all its tools.
+struct ToolOffer<'a> {
+    meta: &'a JsonObject,
+    lenient_scalars: bool,
+}
+
 impl<S> Tool<S> {
     /// Splits the tool into its contract as data and its handler.
-    fn into_parts(self, meta: &JsonObject) -> (ToolCard, Pace, Handler<S>) {
+    fn into_parts(self, offer: &ToolOffer<'_>) -> (ToolCard, Pace, Handler<S>) {
+        let input: Schema = match offer.lenient_scalars {
+            true => Box::new(move || without_nulls((self.input)())),
+            false => self.input,
+        };
         let card = ToolCard {
             name: self.name.into_owned(),
             title: self.title,
@@ -176,8 +196,8 @@ impl<S> Tool<S> {
             access: self.access,
             idempotent: self.idempotent,
             open_world: self.open_world,
-            meta: meta.clone(),
-            input: LazyLock::new(self.input),
+            meta: offer.meta.clone(),
+            input: LazyLock::new(input),
             output: self.output.map(LazyLock::new),
             aliases: self.aliases,
         };
@@ -198,6 +218,7 @@ impl<S> WorldSpec<S> {
             name,
             title: name,
             instructions,
+            describe: None,
             tools: Vec::new(),
             absent: Vec::new(),
             resources: None,
@@ -232,14 +253,16 @@ impl<S> WorldSpec<S> {
     #[must_use]
     pub fn card(self) -> WorldCard {
         let templates = self.all_families();
-        let parts = self.tools.into_iter();
+        let offer = ToolOffer {
+            meta: &self.tool_meta,
+            lenient_scalars: self.lenient_scalars,
+        };
+        let tools = self.tools.into_iter();
         WorldCard {
             name: self.name,
             title: self.title,
             instructions: self.instructions,
-            tools: parts
-                .map(|tool| tool.into_parts(&self.tool_meta).0)
-                .collect(),
+            tools: tools.map(|tool| tool.into_parts(&offer).0).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
             templates,
             unknown_tool: self.unknown_tool,
@@ -270,6 +293,7 @@ pub struct Surface {
     pub(crate) world: &'static str,
     pub(crate) title: &'static str,
     pub(crate) instructions: &'static str,
+    pub(crate) describe: Option<BoundDescriber>,
     pub(crate) tools: Vec<BoundTool>,
     tool_index: HashMap<String, usize>,
     absent: Vec<Cow<'static, str>>,
@@ -292,6 +316,8 @@ pub struct Surface {
     pub(crate) limits: SurfaceLimits,
     /// Slots for running handlers.
     pub(crate) slots: Arc<CallerSlots>,
+    /// Slots for descriptions of the world.
+    pub(crate) describers: Arc<CallerSlots>,
     /// Slots for listeners of the stateless era.
     pub(crate) listeners: Arc<CallerSlots>,
     /// Seals the request state of questions asked in rounds.
@@ -317,6 +343,7 @@ type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
+type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
 type BoundReadyCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 type ResourceWatcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
 type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
@@ -400,10 +427,14 @@ impl Surface {
     ) -> Self {
         let state = Arc::new(state);
         let families = spec.all_families();
+        let offer = ToolOffer {
+            meta: &spec.tool_meta,
+            lenient_scalars: spec.lenient_scalars,
+        };
         let tools: Vec<BoundTool> = spec
             .tools
             .into_iter()
-            .map(|tool| bind_tool(tool, &spec.tool_meta, &state))
+            .map(|tool| bind_tool(tool, &offer, &state))
             .collect();
         let tool_index = tools
             .iter()
@@ -414,6 +445,11 @@ impl Surface {
             world: spec.name,
             title: spec.title,
             instructions: spec.instructions,
+            describe: spec.describe.map(|describe| {
+                let state = Arc::clone(&state);
+                let bound: BoundDescriber = Box::new(move |context| describe(&state, context));
+                bound
+            }),
             families,
             tools,
             tool_index,
@@ -447,6 +483,7 @@ impl Surface {
             policy,
             limits,
             slots: Arc::new(CallerSlots::new(limits.shares())),
+            describers: Arc::new(CallerSlots::new(DESCRIBERS)),
             listeners: Arc::new(CallerSlots::new(LISTENERS)),
             seal: RequestStateSeal::default(),
             observer: Arc::new(NoObserver),
@@ -586,11 +623,11 @@ pub fn fixed_part(template: &str) -> &str {
 
 fn bind_tool<S: Send + Sync + 'static>(
     tool: Tool<S>,
-    meta: &JsonObject,
+    offer: &ToolOffer<'_>,
     state: &Arc<S>,
 ) -> BoundTool {
     let state = Arc::clone(state);
-    let (card, pace, handler) = tool.into_parts(meta);
+    let (card, pace, handler) = tool.into_parts(offer);
     let handler = match handler {
         Handler::Blocking(handle) => BoundHandler::Blocking(Arc::new(move |arguments, context| {
             handle(&state, arguments, context)

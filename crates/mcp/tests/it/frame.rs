@@ -8,6 +8,8 @@ mod connections;
 mod errors;
 /// Handlers that panic, hang or are cancelled.
 mod faults;
+/// Instructions that are made when a client connects.
+mod instructions;
 mod listings;
 /// Notices about resources.
 mod notices;

@@ -1,6 +1,6 @@
 //! The arguments of every command, with the help texts.
 
-use std::{any::TypeId, path::PathBuf};
+use std::{any::TypeId, convert::Infallible, path::PathBuf};
 
 use clap::{
     Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
@@ -9,7 +9,7 @@ use clap::{
 
 use crate::{
     config::without_tilde,
-    worlds::{WORLDS, WorldEntry},
+    worlds::{DEFAULT_WORLD, WORLDS, WorldEntry},
 };
 
 /// Parses the arguments of this process. A leading `~` of a path is expanded to the home folder: a shell leaves it alone in
@@ -35,8 +35,8 @@ fn taking_tildes(command: clap::Command) -> clap::Command {
 
 /// Markdown for AI agents, one section at a time, over MCP.
 ///
-/// Point it at a folder of notes and connect an MCP client. The vault world shows the structure of any note, never its
-/// text; the editor world reads and edits sections without losing anything.
+/// Point it at a folder of notes and connect an MCP client: it can search, read, edit, follow links and undo, without
+/// damaging what it did not mean to touch. Without a client, the same tools are commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "sectile",
@@ -45,8 +45,8 @@ fn taking_tildes(command: clap::Command) -> clap::Command {
     after_help = "\
 Try it without any setup:    sectile demo
 Connect a client:            sectile connect claude-code --root ~/notes
-The same, with edits:        sectile connect claude-code --world editor --root ~/notes
-Look at one note yourself:   sectile outline inbox/idea.md --root ~/notes"
+Search yourself:             sectile search \"winter feed\"
+Take the last change back:   sectile undo"
 )]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -55,18 +55,40 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Serve a world to MCP clients, on stdio unless --http is given.
+    /// Serve a folder to MCP clients, on stdio unless --http is given.
     Serve(ServeArgs),
+    /// Search a folder of notes by words, meaning and filters.
+    Search(super::desk::SearchArgs),
+    /// Print a note, a section, or several.
+    Fetch(super::desk::FetchArgs),
+    /// Show the folders and documents of a desk, or the headings of a document.
+    Outline(super::desk::OutlineArgs),
+    /// Show the links to and from a note, with the sentence around each.
+    Links(super::desk::LinksArgs),
+    /// Show who changed what and when.
+    Changes(super::desk::ChangesArgs),
+    /// Create a document.
+    Create(super::desk::CreateArgs),
     /// Show every section of a note: its id, its position, and whether it has a body.
     Sections(NoteArgs),
-    /// Show the headings of a note as a flat list.
-    Outline(NoteArgs),
     /// Show the headings of a note as a tree.
     Tree(NoteArgs),
     /// Show the metadata in the front matter of a note: project, tags, dates.
     Facets(NoteArgs),
-    /// Edit documents section by section: list, get, insert, update, move, delete, rename, undo, redo, history.
+    /// Edit a document or a section. Its subcommands list, get, insert, move and more.
     Edit(super::edit::EditArgs),
+    /// Set or remove fields of a document's front matter.
+    Set(super::desk::SetArgs),
+    /// Rename a document, a folder or a heading, or move a section; links follow.
+    Rename(super::desk::RenameArgs),
+    /// Delete a document, a section or an empty folder.
+    Delete(super::desk::DeleteArgs),
+    /// Undo your newest change, or the one with a given number.
+    Undo(super::desk::UndoArgs),
+    /// Open a note in the program that its address belongs to.
+    Open(super::desk::OpenArgs),
+    /// Show or clear the indexes that are kept between runs.
+    Cache(CacheArgs),
     /// Accept the history that came with a folder as your own, so that it can be undone and purged.
     Trust(TrustArgs),
     /// List the tools of every world, or of one.
@@ -102,9 +124,11 @@ impl ValueEnum for &'static WorldEntry {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sectile serve vault ~/notes                          on stdio, for a client that starts it
-  sectile serve vault ~/notes --http 127.0.0.1:7420    at http://127.0.0.1:7420/mcp
-  sectile serve editor ~/notes                         section edits in all documents of the folder
+  sectile serve ~/notes                                on stdio, for a client that starts it
+  sectile serve ~/notes --http 127.0.0.1:7420          at http://127.0.0.1:7420/mcp
+  sectile serve ~/notes --read-only                    search and reading only
+  sectile serve desk ~/memories --preset memory        the commands of a memory tool, with history and undo
+  sectile serve vault ~/notes                          structure without text
   sectile serve editor plan.md                         section edits in one document
   sectile serve docs ~/manual                          search in these documents and in Sectile's manual
   sectile serve notebook ~/library                     each folder in it is a collection of notebooks
@@ -112,13 +136,18 @@ Examples:
                                                        notes from a store, for users with tokens
   sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
 pub(super) struct ServeArgs {
-    /// The world to serve; without one, every world that the settings file configures, over HTTP.
-    #[arg(value_enum, required_unless_present = "config")]
-    pub(super) world: Option<&'static WorldEntry>,
+    /// The folder to serve, exactly, or a world: desk (the default), vault, hosted, editor, docs, notebook. With only
+    /// --config, every world that the file configures, over HTTP. A folder with the name of a world is ./NAME.
+    #[arg(value_name = "DIR|WORLD", value_parser = |text: &str| Ok::<_, Infallible>(ServeTarget::from(text)))]
+    target: Option<ServeTarget>,
     /// The folder to serve, exactly, or the document for the editor; overrides the settings. For docs, additional
-    /// documents. Without one and without settings, vault and editor serve the nearest folder upward that has .sectile,
-    /// .obsidian or .git, else the current one.
-    pub(super) path: Option<String>,
+    /// documents. Without one and without settings, desk, vault and editor serve the nearest folder upward that has
+    /// .sectile, .obsidian or .git, else the current one.
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
+    /// A set of tools for one purpose, instead of the usual ones of the desk.
+    #[arg(long, value_enum)]
+    pub(super) preset: Option<PresetName>,
     /// Serve over HTTP at this loopback address and port (port 0 picks a free one).
     #[arg(long, value_name = "ADDR")]
     pub(super) http: Option<String>,
@@ -128,6 +157,53 @@ pub(super) struct ServeArgs {
     /// Leave out every tool that could change something, and write nothing: neither documents nor data about them.
     #[arg(long)]
     pub(super) read_only: bool,
+}
+
+/// The first argument of `sectile serve`.
+#[derive(Clone, Debug)]
+enum ServeTarget {
+    World(&'static WorldEntry),
+    Folder(String),
+}
+
+impl From<&str> for ServeTarget {
+    fn from(text: &str) -> Self {
+        let world = WORLDS.iter().find(|world| world.name == text);
+        world.map_or_else(|| Self::Folder(text.to_owned()), |world| Self::World(world))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum PresetName {
+    /// The six commands of a memory tool: view, create, str_replace, insert, delete, rename.
+    Memory,
+}
+
+impl ServeArgs {
+    /// Returns the world to serve; `None` for every one that the settings file configures.
+    pub(super) fn world(&self) -> Option<&'static WorldEntry> {
+        match (&self.target, &self.config) {
+            (Some(ServeTarget::World(world)), _) => Some(world),
+            (None, Some(_)) if self.preset.is_none() => None,
+            (Some(ServeTarget::Folder(_)) | None, _) => Some(DEFAULT_WORLD),
+        }
+    }
+
+    /// Returns the folder or document to serve, if one is given.
+    pub(super) fn path(&self) -> Option<&str> {
+        match &self.target {
+            Some(ServeTarget::Folder(folder)) => Some(folder),
+            _ => self.path.as_deref(),
+        }
+    }
+
+    /// Returns the first of two arguments if it should name a world, but does not.
+    pub(super) fn unknown_world(&self) -> Option<&str> {
+        match (&self.target, &self.path) {
+            (Some(ServeTarget::Folder(name)), Some(_)) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -402,7 +478,7 @@ pub(super) struct ConnectArgs {
     #[arg(value_enum)]
     pub(super) client: ClientName,
     /// The world to serve.
-    #[arg(long, value_enum, default_value = "vault")]
+    #[arg(long, value_enum, default_value = "desk")]
     pub(super) world: &'static WorldEntry,
     /// Folder of the notes to serve [default: the nearest one upward that has .sectile, .obsidian or .git, else the current
     /// one; for docs and notebook the current one].
@@ -433,6 +509,22 @@ pub(super) enum ClientName {
     Zed,
     /// Codex: ~/.codex/config.toml.
     Codex,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CacheArgs {
+    /// Remove the index of this folder, or with --all of every folder. Nothing is lost: it is rebuilt when it is needed.
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    pub(super) clear: Option<Option<PathBuf>>,
+    /// With --clear, remove the indexes of all folders.
+    #[arg(long, requires = "clear")]
+    pub(super) all: bool,
+    /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

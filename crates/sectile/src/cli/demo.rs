@@ -21,6 +21,7 @@ use crate::{
     worlds::{
         docs::{self, DocsSettings, DocsWorld, corpus::DocsCorpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
+        key_of_this_process,
         notebook::{self, Constraints, NotebookWorld},
         vault::{self, VaultWorld},
     },
@@ -221,7 +222,7 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn editor_surface(root: &Path) -> Result<Surface, CliError> {
-    let options = EditorOptions::new(editor::key_of_this_process()?, editor::now);
+    let options = EditorOptions::new(key_of_this_process()?, editor::now);
     let (state, extent) = EditorWorld::open(root, options, MAX_BYTES).map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use self::args::{EditCommand, PlacementArgs, SectionArgs, WriteFlags};
 pub(super) use self::{args::EditArgs, show::diff};
 use super::{
+    desk::{self, DeskArgs},
     root::{described, root_of, shown},
     settings::settings,
     ui::{CliError, DIM, HEADING, StyledText, print, print_note_text, tell},
@@ -36,8 +37,16 @@ const NOT_A_DOCUMENT: &str = "not_a_document";
 const NO_PAGES: usize = usize::MAX / 4;
 
 pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
-    let desk = EditSession::open(args)?;
-    match &args.command {
+    let Some(command) = &args.command else {
+        let id = args.text.id.as_deref().ok_or_else(|| {
+            CliError::usage("there is nothing to edit.")
+                .next("sectile edit ID --new TEXT, or see --help")
+        })?;
+        let desk = DeskArgs::new(args.root.clone(), args.text.config.clone(), args.json);
+        return desk::edit(&args.text, id, &desk);
+    };
+    let desk = EditSession::open(args, command)?;
+    match command {
         EditCommand::List { path } => {
             let sections = desk.call("list_sections", json!({ "path": desk.path(path)? }))?;
             desk.print(&sections, show::sections)
@@ -136,7 +145,7 @@ struct EditSession {
 }
 
 impl EditSession {
-    fn open(args: &EditArgs) -> Result<Self, CliError> {
+    fn open(args: &EditArgs, command: &EditCommand) -> Result<Self, CliError> {
         let settings = settings(None)?;
         #[cfg(debug_assertions)]
         if let Some(fault) = crate::config::fault() {
@@ -148,7 +157,7 @@ impl EditSession {
         };
         let found = match &args.root {
             Some(_) => None,
-            None => Some(root_of(args.command.path()).map_err(cannot)?),
+            None => Some(root_of(command.path()).map_err(cannot)?),
         };
         let root = match (&args.root, &found) {
             (Some(root), _) => root.clone(),
@@ -176,8 +185,12 @@ impl EditSession {
         })
     }
 
-    /// Returns the path of a document below the root. It is given relative to the current folder, as in any shell.
+    /// Returns the path of a document below the root. It is given relative to the current folder, as in any shell, or by its
+    /// name.
     fn path(&self, given: &Path) -> Result<String, CliError> {
+        if let Some((path, _)) = self.named(given)? {
+            return Ok(path);
+        }
         let found = files::below(&self.root, given);
         found.ok_or_else(|| {
             let error = CliError::failed(format_args!(
@@ -190,6 +203,32 @@ impl EditSession {
                 None => error.next(next),
             }
         })
+    }
+
+    /// Returns the document that a name leads to, and the section if it has one. Whatever looks like a path is not a name: it
+    /// may be that of a deleted document, and another one must not be changed in its place.
+    fn named(&self, given: &Path) -> Result<Option<(String, Option<String>)>, CliError> {
+        let Some(name) = given.to_str() else {
+            return Ok(None);
+        };
+        let document = name.split_once('#').map_or(name, |(document, _)| document);
+        let is_path = document.contains(['/', '\\']) || document.ends_with(".md");
+        if files::absolute(given).is_ok() || (is_path && !name.contains('#')) {
+            return Ok(None);
+        }
+        desk::named(&self.root, name)
+    }
+
+    /// Returns a document and a section in it.
+    fn section(&self, target: &SectionArgs) -> Result<(String, String), CliError> {
+        if let Some(section) = &target.section {
+            return Ok((self.path(&target.path)?, section.clone()));
+        }
+        match self.named(&target.path)? {
+            Some((path, Some(section))) => Ok((path, section)),
+            _ => Err(CliError::usage("no section is named.")
+                .next("give its heading or id after the document, or write DOCUMENT#HEADING")),
+        }
     }
 
     fn call(&self, tool: &str, mut arguments: Value) -> Result<Value, CliError> {
@@ -242,21 +281,21 @@ impl EditSession {
 
     /// Returns a section, by id or heading.
     fn get(&self, target: &SectionArgs, subtree: bool) -> Result<Value, CliError> {
-        let path = self.path(&target.path)?;
+        let (path, section) = self.section(target)?;
         let scope = if subtree { "subtree" } else { "body" };
-        let by_id = self.world.knows(&target.section);
+        let by_id = self.world.knows(&section);
         let key = if by_id { "section_id" } else { "heading" };
         self.call(
             "get_section",
-            json!({ "path": path, key: target.section, "scope": scope }),
+            json!({ "path": path, key: section, "scope": scope }),
         )
     }
 
     /// Returns the id of a section that is to be changed, or that marks a position.
     fn id(&self, target: &SectionArgs) -> Result<Value, CliError> {
-        let path = self.path(&target.path)?;
+        let (path, section) = self.section(target)?;
         let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;
-        let id = self.world.section_to_change(&path, &target.section);
+        let id = self.world.section_to_change(&path, &section);
         id.map(Value::from).map_err(|failure| self.failed(&failure))
     }
 
@@ -277,7 +316,7 @@ impl EditSession {
             if let Some(section) = anchor {
                 let target = SectionArgs {
                     path: path.to_path_buf(),
-                    section: section.clone(),
+                    section: Some(section.clone()),
                 };
                 call["place"] = json!(word);
                 call["anchor"] = self.id(&target)?;
@@ -341,8 +380,8 @@ impl EditSession {
         flags: &WriteFlags,
     ) -> Result<(), CliError> {
         let by_id = SectionArgs {
-            path: target.path.clone(),
-            section: self.id(target)?.as_str().unwrap_or_default().to_owned(),
+            path: self.root.join(self.section(target)?.0),
+            section: self.id(target)?.as_str().map(str::to_owned),
         };
         let section = self.get(&by_id, subtree)?;
         let content = match content {
@@ -376,7 +415,7 @@ impl EditSession {
             Some(section) => {
                 let target = SectionArgs {
                     path: path.to_path_buf(),
-                    section: section.to_owned(),
+                    section: Some(section.to_owned()),
                 };
                 self.get(&target, false)?["section_id"].clone()
             }
@@ -419,7 +458,7 @@ impl EditSession {
     }
 }
 
-fn text_or_stdin(text: Option<&str>) -> Result<String, CliError> {
+pub(super) fn text_or_stdin(text: Option<&str>) -> Result<String, CliError> {
     match text {
         Some(text) => Ok(text.to_owned()),
         None if io::stdin().is_terminal() => external::edited(""),

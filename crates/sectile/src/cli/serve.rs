@@ -4,6 +4,8 @@ mod over_http;
 
 use std::{path::PathBuf, sync::Arc};
 
+use clap::ValueEnum as _;
+
 use sectile_mcp::{
     Surface,
     observe::{AuditLog, CallWatch, Metrics},
@@ -26,6 +28,11 @@ use crate::{
 };
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
+    if let Some(name) = args.unknown_world() {
+        let names: Vec<&str> = WORLDS.iter().map(|world| world.name).collect();
+        return Err(CliError::usage(format_args!("{name} is not a world."))
+            .next(format_args!("the worlds are {}", names.join(", "))));
+    }
     let (loaded, mut settings) = settings_of(args)?;
     let found = serve_where_we_are(args, &mut settings)?;
     telemetry::start(settings.log);
@@ -71,14 +78,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
 
 /// Returns whether the only client is the process that started this one.
 fn is_on_stdio(args: &ServeArgs) -> bool {
-    args.http.is_none() && args.world.is_some()
+    args.http.is_none() && args.world().is_some()
 }
 
 /// Returns the settings of this run: from the file, the environment and the command line, in ascending precedence.
 fn settings_of(args: &ServeArgs) -> Result<(LoadedConfig, Settings), ConfigErrors> {
     let (file, flags) = sources(args);
     let (loaded, mut settings) = settings::read(file.as_deref(), &flags)?;
-    if let (Some(world), Some(path)) = (args.world, &args.path)
+    if let (Some(world), Some(path)) = (args.world(), args.path())
         && let PathArgument::Document(add) = world.path
     {
         add(&mut settings.worlds, path);
@@ -91,7 +98,7 @@ fn serve_where_we_are(
     args: &ServeArgs,
     settings: &mut Settings,
 ) -> Result<Option<NearestRoot>, CliError> {
-    let Some(world) = args.world else {
+    let Some(world) = args.world() else {
         return Ok(None);
     };
     let PathArgument::NearestRoot(_, root) = world.path else {
@@ -110,12 +117,19 @@ fn serve_where_we_are(
 /// Returns the settings file, and the settings from the command line.
 fn sources(args: &ServeArgs) -> (Option<PathBuf>, Vec<Flag>) {
     let mut flags = Vec::new();
-    let root = args.world.and_then(|world| world.path.setting());
-    if let (Some(key), Some(path)) = (root, &args.path) {
+    let root = args.world().and_then(|world| world.path.setting());
+    if let (Some(key), Some(path)) = (root, args.path()) {
         flags.push(Flag {
             key,
-            value: path.clone(),
+            value: path.to_owned(),
             name: "PATH",
+        });
+    }
+    if let Some(preset) = args.preset.and_then(|preset| preset.to_possible_value()) {
+        flags.push(Flag {
+            key: "desk.preset",
+            value: preset.get_name().to_owned(),
+            name: "--preset",
         });
     }
     if let Some(address) = &args.http {
@@ -137,13 +151,13 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
         policy: &settings.policy,
         limits: settings.limits,
         server_limits: &settings.server_limits(on_stdio),
-        is_asked_for: args.world.is_some(),
+        is_asked_for: args.world().is_some(),
         on_stdio,
-        has_path: args.path.is_some(),
+        has_path: args.path().is_some(),
         read_only: args.read_only,
         takes_tokens: auth.is_some_and(|auth| auth.tokens.is_some()),
     };
-    if let Some(world) = args.world {
+    if let Some(world) = args.world() {
         // One that is switched off is not a mistake: its address answers as if it had never existed.
         return Ok((world.open)(context)?.into_iter().collect());
     }
@@ -152,7 +166,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
         surfaces.extend((world.open)(context)?);
     }
     match surfaces.is_empty() {
-        true => Err(OpenError::no_folder("vault").into()),
+        true => Err(OpenError::no_folder("desk").into()),
         false => Ok(surfaces),
     }
 }

@@ -25,10 +25,10 @@ impl ConfigKey {
 
     /// Returns the environment variable that overrides the setting, if one can.
     pub(crate) fn variable(&self) -> Option<String> {
-        let is_list_of_tables = matches!(self.kind, ValueKind::Tables(_));
+        let has_tables = matches!(self.kind, ValueKind::Tables(_) | ValueKind::Named(_));
         // A key in a list of tables has no value of its own, and so no default.
         let is_in_list = self.default.is_null();
-        (!is_list_of_tables && !is_in_list).then(|| variable_name(&self.path))
+        (!has_tables && !is_in_list).then(|| variable_name(&self.path))
     }
 }
 
@@ -45,6 +45,8 @@ pub(crate) enum ValueKind {
     Switch,
     /// A list of tables with these keys, whose paths start with that of the list.
     Tables(Vec<ConfigKey>),
+    /// Values under names that the user chooses: each a string, or a table with these keys.
+    Named(Vec<ConfigKey>),
 }
 
 impl ValueKind {
@@ -57,6 +59,7 @@ impl ValueKind {
             Self::Texts => "a list of strings".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Tables(_) => "a list of tables".to_owned(),
+            Self::Named(_) => "strings or tables, each with a name of your choice".to_owned(),
         }
     }
 }
@@ -132,9 +135,22 @@ fn kind(property: &Value, path: &str) -> ValueKind {
             None => ValueKind::Texts,
         },
         Some("boolean") => ValueKind::Switch,
+        Some("object") => ValueKind::Named(keys_of_named(property, path)),
         Some("string") if property.get("enum").is_none() => ValueKind::Text,
         _ => ValueKind::OneOf(words(property)),
     }
+}
+
+/// Returns the keys of the tables under names that the user chooses. A value may be a string instead.
+fn keys_of_named(property: &Value, path: &str) -> Vec<ConfigKey> {
+    let forms = property["additionalProperties"]["anyOf"].as_array();
+    let mut tables = forms.into_iter().flatten();
+    let inner = tables.find_map(|form| form.get("properties").and_then(Value::as_object));
+    let mut keys = Vec::new();
+    if let Some(inner) = inner {
+        collect(path, inner, &Value::Null, &mut keys);
+    }
+    keys
 }
 
 /// Returns the words of an enumeration, whether or not its variants carry descriptions.

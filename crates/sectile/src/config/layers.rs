@@ -230,7 +230,7 @@ impl FoundValues {
 
     fn put_text(&mut self, key: &ConfigKey, text: &str, origin: &ValueOrigin) {
         let value = match &key.kind {
-            ValueKind::Text | ValueKind::OneOf(_) | ValueKind::Tables(_) => {
+            ValueKind::Text | ValueKind::OneOf(_) | ValueKind::Tables(_) | ValueKind::Named(_) => {
                 Value::String(text.to_owned())
             }
             ValueKind::Switch => match text.trim().parse() {
@@ -263,10 +263,21 @@ impl FoundValues {
             if wrong > 0 {
                 return;
             }
+        } else if let (ValueKind::Named(inner), Value::Table(named)) = (&key.kind, &value) {
+            let wrong = named
+                .iter()
+                .filter(|(name, value)| !self.check_named(key, name, value, inner))
+                .count();
+            if wrong > 0 {
+                return;
+            }
+            self.spots.keep_below(&key.path);
         } else if !fits(&key.kind, &value) {
             let mut expected = key.kind.describe();
             if matches!(key.kind, ValueKind::Tables(_)) {
                 expected += &format!(" in the settings file, each headed [[{}]]", key.path);
+            } else if matches!(key.kind, ValueKind::Named(_)) {
+                expected += &format!(" in the settings file, in the section [{}]", key.path);
             }
             return self.mistakes.add(ConfigError::WrongValue {
                 origin: origin.clone(),
@@ -276,6 +287,54 @@ impl FoundValues {
         }
         self.values
             .insert(key.path.clone(), (value, origin.clone()));
+    }
+
+    /// Checks one value under a name that the user chose. Returns `true` if it is valid.
+    fn check_named(
+        &mut self,
+        key: &ConfigKey,
+        name: &str,
+        value: &Value,
+        known: &[ConfigKey],
+    ) -> bool {
+        let place = joined(&key.path, name);
+        let table = match value {
+            Value::String(_) => return true,
+            Value::Table(table) => table,
+            _ => {
+                self.mistakes.add(ConfigError::WrongValue {
+                    origin: self.spots.value(&place),
+                    expected: format!("a string in quotes, or a table headed [{place}]"),
+                    key: place,
+                });
+                return false;
+            }
+        };
+        let mut is_right = true;
+        for (name, value) in table {
+            let path = joined(&key.path, name);
+            let place = joined(&place, name);
+            match known.iter().find(|known| known.path == path) {
+                Some(known) if fits(&known.kind, value) => continue,
+                Some(known) => self.mistakes.add(ConfigError::WrongValue {
+                    origin: self.spots.value(&place),
+                    key: place,
+                    expected: known.kind.describe(),
+                }),
+                None => {
+                    let names = known
+                        .iter()
+                        .filter_map(|known| known.path.rsplit('.').next());
+                    self.mistakes.add(ConfigError::UnknownKey {
+                        origin: self.spots.key(&place),
+                        nearest: nearest(name, names),
+                        key: place,
+                    });
+                }
+            }
+            is_right = false;
+        }
+        is_right
     }
 
     /// Checks one table of the list `key`. Returns `true` if it is valid.

@@ -71,6 +71,19 @@ pub(crate) fn state_folder() -> Option<PathBuf> {
         .or_else(|| Some(home_folder()?.join(".local/state")))
 }
 
+/// Returns the folder for data of this user that can be made again, such as indexes.
+pub(crate) fn cache_folder() -> Option<PathBuf> {
+    let named = os_variable("XDG_CACHE_HOME").or_else(|| os_variable("LOCALAPPDATA"));
+    let usual = if cfg!(target_os = "macos") {
+        "Library/Caches"
+    } else {
+        ".cache"
+    };
+    named
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| Some(home_folder()?.join(usual)))
+}
+
 /// Returns the fault that a test asks for.
 #[cfg(debug_assertions)]
 pub(crate) fn fault() -> Option<String> {

@@ -30,7 +30,8 @@ pub(crate) struct FilePosition {
 pub(crate) struct ValueOrigins {
     /// By the path of the setting: `server.tools.denylist`.
     pub(crate) settings: BTreeMap<String, ValueOrigin>,
-    /// Positions of single list entries, by path and index: `server.tools.denylist.0`.
+    /// Positions of single list entries, by path and index, and of values with names chosen by the user:
+    /// `server.tools.denylist.0`, `desk.roots.work.hide`.
     pub(crate) entries: BTreeMap<String, FilePosition>,
 }
 
@@ -74,9 +75,9 @@ impl ValueOrigins {
             .unwrap_or(ValueOrigin::Default)
     }
 
-    /// Returns the origin of an entry of the list at `path`.
-    pub(crate) fn of_entry(&self, path: &str, index: usize) -> ValueOrigin {
-        let spot = self.entries.get(&format!("{path}.{index}"));
+    /// Returns the origin of an entry of the list at `path`, or of a value below it that has a name chosen by the user.
+    pub(crate) fn of_entry(&self, path: &str, entry: impl fmt::Display) -> ValueOrigin {
+        let spot = self.entries.get(&format!("{path}.{entry}"));
         match (self.of(path), spot) {
             (ValueOrigin::File(_), Some(spot)) => ValueOrigin::File(spot.clone()),
             (origin, _) => origin,

@@ -13,7 +13,6 @@ mod prompts;
 mod resources;
 mod settings;
 mod tools;
-mod values;
 mod watcher;
 
 use std::path::Path;
@@ -30,7 +29,7 @@ use self::errors::CallSubject;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
-    open::{ENTRY, key_of_this_process},
+    open::ENTRY,
     settings::{EditorSection, EditorSettings},
 };
 

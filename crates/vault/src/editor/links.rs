@@ -30,15 +30,21 @@ pub struct BrokenLink {
     pub reason: &'static str,
 }
 
-mod reason {
+pub mod reason {
     //! Reasons why a link is broken.
 
-    pub(super) const NO_DOCUMENT: &str = "no such document";
-    pub(super) const NO_HEADING: &str = "no such heading";
-    pub(super) const NO_BLOCK: &str = "no such block";
-    pub(super) const SEVERAL_DOCUMENTS: &str = "several documents have this name";
-    pub(super) const SEVERAL_ALIASES: &str = "several documents have this alias";
-    pub(super) const OUTSIDE: &str = "outside the folder";
+    /// No file or folder has the name.
+    pub const NO_DOCUMENT: &str = "no such document";
+    /// The document has no such heading.
+    pub const NO_HEADING: &str = "no such heading";
+    /// The document has no such block.
+    pub const NO_BLOCK: &str = "no such block";
+    /// Several files match the name equally well.
+    pub const SEVERAL_DOCUMENTS: &str = "several documents have this name";
+    /// No file has the name, and several documents have it as an alias.
+    pub const SEVERAL_ALIASES: &str = "several documents have this alias";
+    /// The path leads out of the folder.
+    pub const OUTSIDE: &str = "outside the folder";
     pub(super) const OTHER_SECTION: &str = "now leads to another section";
     pub(super) const OTHER_DOCUMENT: &str = "now leads to another document";
     pub(super) const LINK_LEFT: &str =

@@ -44,8 +44,10 @@ pub(crate) enum SwapOutcome {
 
 /// The file or folder at a path, behind links inside the root, and its path without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PathEntry {
+pub enum PathEntry {
+    /// A regular file.
     File(NotePath),
+    /// A folder.
     Folder(NotePath),
 }
 
@@ -154,7 +156,8 @@ impl Root {
     }
 
     /// Finds the file or folder that `path` leads to, if it exists.
-    pub(crate) fn find(&self, path: &NotePath) -> Option<PathEntry> {
+    #[must_use]
+    pub fn find(&self, path: &NotePath) -> Option<PathEntry> {
         let LocatedNote {
             folder, name, path, ..
         } = self.locate(path).ok()?;

@@ -81,6 +81,8 @@ impl Endpoint {
         if let (Some(connection), Some(permit)) = (&connection, &permit) {
             connection.permit().set(permit);
         }
+        let user_agent = request.headers().get(header::USER_AGENT);
+        let user_agent = user_agent.and_then(|value| Some(value.to_str().ok()?.to_owned()));
         let overload = OverloadFlag::default();
         let structured = StructuredSlot::default();
         request.extensions_mut().insert(RequestFacts {
@@ -89,6 +91,7 @@ impl Endpoint {
             // With sessions, an answer may be part of a stream, whose bytes are never available as a whole.
             structured: (!self.admission.has_sessions()).then(|| structured.clone()),
             overload: Some(overload.clone()),
+            user_agent,
             memory,
         });
         let ends_session = request.method() == Method::DELETE;

@@ -26,7 +26,7 @@ const HOSTILE: &str = "# A \"structuredContent\":null\n\n\"structuredContent\":n
 fn read(
     _: &Shelf,
     params: ReadParams,
-    _: &CallContext,
+    context: &CallContext,
 ) -> Result<(AnswerBody, AnswerFacts), Failure> {
     let facts = AnswerFacts::default();
     match params.id.as_str() {
@@ -34,6 +34,10 @@ fn read(
             ErrorRow::of_kind(FailureKind::NotFound, "", "Look elsewhere.").failure("It is gone."),
         ),
         "json" => Ok((AnswerBody::json(&json!({ "z": 1, "a": [null] }))?, facts)),
+        "client" => {
+            let client = context.client.as_deref().unwrap_or("nobody");
+            Ok((AnswerBody::Text(client.to_owned()), facts))
+        }
         "hostile" => Ok((AnswerBody::Text(HOSTILE.to_owned()), facts)),
         id => {
             let budget = params.budget;
@@ -130,10 +134,10 @@ async fn a_tool_that_answers_with_text_is_listed_without_a_schema_of_its_answer(
                 "properties": {
                     "id": { "type": "string", "description": "What to read." },
                     "budget": {
-                        "description": "How much of it.",
-                        "anyOf": [{ "type": "integer" }, { "type": "null" }],
+                        "type": "integer",
                         "minimum": 0,
                         "maximum": 255,
+                        "description": "How much of it.",
                     },
                 },
                 "additionalProperties": false,
@@ -219,6 +223,33 @@ async fn an_error_is_one_text() {
 
 #[tokio::test]
 async fn arguments_may_have_other_names_and_be_written_as_strings() {
-    let answer = call("read", json!({ "path": "a", "budget": "7" })).await;
-    assert_eq!(answer["content"][0]["text"], "# a\n\nSome(7)\n");
+    for (budget, text) in [
+        (json!("7"), "# a\n\nSome(7)\n"),
+        (json!(null), "# a\n\nNone\n"),
+    ] {
+        let answer = call("read", json!({ "path": "a", "budget": budget })).await;
+        assert_eq!(answer["content"][0]["text"], text);
+    }
+}
+
+#[tokio::test]
+async fn a_handler_knows_the_client_in_every_era() {
+    let call = |era: Era| era.call(7, "read", json!({ "id": "client" }));
+    let client = |answer: Value| answer["result"]["content"][0]["text"].clone();
+    let http = HttpServer::start(surface()).await;
+    let agent = [("User-Agent", "openai-mcp/1.0.0 (an agent)")];
+    for era in Era::BOTH {
+        let mut streams = Client::connect_to(era, surface()).await;
+        streams.send(&call(era)).await;
+        assert_eq!(client(streams.receive().await), "test 1", "{era:?}");
+        // A handshake without a session is forgotten; the program that sends the requests is not.
+        let (named, unnamed) = match era {
+            Era::Handshake => ("openai-mcp 1.0.0", "nobody"),
+            Era::Stateless => ("test 1", "test 1"),
+        };
+        let answer = http.post(era, &call(era), &agent).await;
+        assert_eq!(client(answer.json().await), named, "{era:?}");
+        let answer = http.post(era, &call(era), &[]).await;
+        assert_eq!(client(answer.json().await), unnamed, "{era:?}");
+    }
 }

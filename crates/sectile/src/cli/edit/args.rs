@@ -4,18 +4,28 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
 
-/// Edit documents section by section.
+use super::super::desk::EditTextArgs;
+
+/// Edit a document or a section.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "\
-A SECTION is a section_id from `sectile edit list`, or a heading that only one section has.
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+An ID is a path, a path with a heading or section id after #, or a name as links use it. For the subcommands, a SECTION is
+a section_id from `sectile edit list`, or a heading that only one section has.
 Examples:
+  sectile edit plan.md#Budget --old 4,000 --new 4,500
+  echo 'Insurance: 300.' | sectile edit 'plan#Budget' --place append
   sectile edit list plan.md
   echo 'New text.' | sectile edit update plan.md Beta
   sectile edit insert plan.md 'Open points' --after Beta --content 'None yet.'
-  sectile edit undo plan.md")]
+  sectile edit undo plan.md"
+)]
 pub(in crate::cli) struct EditArgs {
     #[command(subcommand)]
-    pub(super) command: EditCommand,
+    pub(super) command: Option<EditCommand>,
+    #[command(flatten)]
+    pub(super) text: EditTextArgs,
     /// Folder whose .sectile holds ids and history [default: the nearest one upward from the document that has .sectile,
     /// .obsidian or .git, else the document's own folder].
     #[arg(long, global = true, value_name = "DIR")]
@@ -181,8 +191,8 @@ impl EditCommand {
 pub(super) struct SectionArgs {
     /// The document.
     pub(super) path: PathBuf,
-    /// Id or heading of the section.
-    pub(super) section: String,
+    /// Id or heading of the section; without one, the one that the document's name leads to, as in `Plan#Budget`.
+    pub(super) section: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

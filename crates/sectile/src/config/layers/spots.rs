@@ -15,7 +15,7 @@ pub(super) struct FilePositions {
     file: String,
     keys: BTreeMap<String, FilePosition>,
     values: BTreeMap<String, FilePosition>,
-    /// Values that are entries of lists.
+    /// Values that are entries of lists, or that have names chosen by the user.
     pub(super) entries: BTreeMap<String, FilePosition>,
 }
 
@@ -63,6 +63,15 @@ impl FilePositions {
     /// Returns the position of the value at `path`.
     pub(super) fn value(&self, path: &str) -> ValueOrigin {
         self.origin(self.values.get(path))
+    }
+
+    /// Keeps the positions of everything below `path` as entries.
+    pub(super) fn keep_below(&mut self, path: &str) {
+        let prefix = format!("{path}.");
+        let below = self.values.range(prefix.clone()..);
+        let below = below.take_while(|(path, _)| path.starts_with(&prefix));
+        let below = below.map(|(path, spot)| (path.clone(), spot.clone()));
+        self.entries.extend(below);
     }
 
     fn origin(&self, spot: Option<&FilePosition>) -> ValueOrigin {

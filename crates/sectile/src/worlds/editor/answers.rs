@@ -18,6 +18,7 @@ use super::{
     params::{EditArguments, EditParams, WriteOptions},
     resources,
 };
+use crate::worlds::arguments_digest;
 
 /// The result of a write.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -459,16 +460,6 @@ pub(super) fn actor(context: &CallContext) -> String {
     let name = context.client.as_deref().unwrap_or("unnamed client");
     let readable = name.chars().filter(|c| !c.is_control());
     readable.take(SHOWN).collect()
-}
-
-/// Digest of a call's arguments, so that a retry is recognized.
-pub(super) fn arguments_digest(arguments: &JsonObject) -> String {
-    let mut pairs: Vec<String> = arguments
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    pairs.sort();
-    sectile_markdown::Digest::of(pairs.join("\n").as_bytes()).to_string()
 }
 
 /// Formats milliseconds since 1970 as RFC 3339.

@@ -1,12 +1,12 @@
-//! Opens the editor world, with the key that tells this user's history from one that came with a folder.
+//! Opens the editor world.
 
-use sectile_mcp::{Surface, access::random_bytes};
+use sectile_mcp::Surface;
 use sectile_vault::{JournalKey, editor::EditorOptions};
 
 use super::{EditedTarget, EditorSettings, EditorWorld, ErrorStyle, now, spec};
 use crate::{
     files,
-    worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
+    worlds::{OpenError, PathArgument, ServeContext, WorldEntry, journal_key},
 };
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -54,35 +54,8 @@ impl EditorSettings {
         })
     }
 
-    /// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is nowhere
-    /// to keep one, it is a random key: then no history counts as this user's.
+    /// Returns the key that seals this user's history.
     pub(crate) fn journal_key(&self, read_only: bool) -> Result<JournalKey, OpenError> {
-        let found = match &self.key_file {
-            Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
-                OpenError::failed(format_args!(
-                    "the key file of your history cannot be read or created ({}).",
-                    files::reason(error.kind())
-                ))
-                .next(
-                    "set editor.key_file to a file that you can write, or remove the existing one",
-                )
-            })?,
-            None => {
-                tracing::warn!(
-                    "there is no home folder for the key file of the history; set editor.key_file"
-                );
-                None
-            }
-        };
-        match found {
-            Some(bytes) => Ok(JournalKey::new(&bytes)),
-            None => key_of_this_process(),
-        }
+        journal_key(self.key_file.as_deref(), read_only)
     }
-}
-
-/// Returns a key that lasts only as long as this process.
-pub(crate) fn key_of_this_process() -> Result<JournalKey, OpenError> {
-    let bytes = random_bytes().map_err(OpenError::failed)?;
-    Ok(JournalKey::new(&bytes))
 }

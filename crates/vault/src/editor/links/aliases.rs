@@ -4,10 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use sectile_markdown::{Source, aliases, name_key};
 
-use super::{
-    reason,
-    snapshot::{LinkFailure, LinkSnapshot, Side, Target},
-};
+use super::snapshot::{LinkSnapshot, Side};
 use crate::{NotePath, editor::EditorError, work};
 
 /// The documents without a draft, by alias.
@@ -70,26 +67,20 @@ fn front_matter_of(world: &LinkSnapshot<'_>, path: &NotePath) -> Option<Vec<u8>>
 }
 
 impl LinkSnapshot<'_> {
-    /// Finds the document with the alias `name`.
-    pub(super) fn by_alias(&self, side: Side, name: &str) -> Result<Target, LinkFailure> {
+    /// The paths of the documents with the alias `name`, sorted.
+    pub(super) fn by_alias(&self, side: Side, name: &str) -> Vec<String> {
         let key = name_key(name);
-        let drafts = self.drafts.iter().enumerate();
-        let mut found: Vec<Target> = drafts
-            .filter(|(_, drafted)| drafted.aliases(side).binary_search(&key).is_ok())
-            .map(|(index, _)| Target::Drafted(index))
+        let mut found: Vec<String> = self
+            .drafts
+            .iter()
+            .filter(|drafted| drafted.aliases(side).binary_search(&key).is_ok())
+            .filter_map(|drafted| Some(side.path(drafted.draft)?.as_str().to_owned()))
             .collect();
-        match self.aliases() {
-            Ok(aliases) => {
-                let paths = aliases.0.get(&key).into_iter().flatten();
-                found.extend(paths.map(|path| Target::Other(path.clone())));
-            }
-            // Reported by `trouble`.
-            Err(_) => return Err(LinkFailure::Unseen),
+        // A failure is reported by `trouble`.
+        if let Ok(aliases) = self.aliases() {
+            found.extend(aliases.0.get(&key).into_iter().flatten().cloned());
         }
-        match found.as_slice() {
-            [only] => Ok(only.clone()),
-            [] => Err(LinkFailure::Because(reason::NO_DOCUMENT)),
-            _ => Err(LinkFailure::Because(reason::SEVERAL_ALIASES)),
-        }
+        found.sort();
+        found
     }
 }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use sectile_markdown::{
-    Anchors, FragmentResolution, Link, PathResolution, Source, name_key, resolve_path,
+    Anchors, FragmentResolution, Link, LinkNames, Source, TargetResolution, name_key, name_keys,
+    resolve_target,
 };
 
 use super::{
@@ -136,7 +137,10 @@ impl<'t> LinkSnapshot<'t> {
         for side in [Side::Before, Side::After] {
             for (index, draft) in all() {
                 let path = side.path(draft);
-                for key in path.map(keys).unwrap_or_default() {
+                for key in path
+                    .map(|path| name_keys(path.as_str()))
+                    .unwrap_or_default()
+                {
                     let there: &mut Vec<usize> = named[side as usize].entry(key).or_default();
                     there.push(index);
                 }
@@ -253,6 +257,11 @@ impl<'t> LinkSnapshot<'t> {
     /// The aliases of all documents without a draft.
     pub(super) fn aliases(&self) -> Result<&Aliases, &EditorError> {
         self.aliases.get_or_init(|| Aliases::read(self)).as_ref()
+    }
+
+    /// Returns whether the aliases were needed and could not be read.
+    fn aliases_failed(&self) -> bool {
+        self.aliases.get().is_some_and(Result::is_err)
     }
 
     fn names(&self) -> Result<&FileNames, &EditorError> {
@@ -385,43 +394,25 @@ impl<'t> LinkSnapshot<'t> {
         own: &Target,
         link: &Link,
     ) -> Result<Target, LinkFailure> {
-        let only = self.folder.only.as_ref().map(NotePath::as_str);
-        let exists = |path: &str| match only {
-            Some(only) => path == only,
-            None => self.is_listed(path) || self.file(side, path).is_some(),
-        };
-        let by_name = |name: &str| match only {
-            Some(_) => Vec::new(),
-            None => self.by_name(side, name),
-        };
-        match resolve_path(from, link, &exists, &by_name) {
-            PathResolution::SameDocument => Ok(own.clone()),
-            PathResolution::Document(path) => {
-                let file = self.file(side, &path);
-                file.ok_or(LinkFailure::Because(reason::NO_DOCUMENT))
-            }
+        let names = SideNames { world: self, side };
+        let missing = LinkFailure::Because(reason::NO_DOCUMENT);
+        match resolve_target(from, link.form, &link.path.text, &names) {
+            TargetResolution::SameDocument => Ok(own.clone()),
+            TargetResolution::File(path) => self.file(side, &path).ok_or(missing),
             // A caller that sees one document must not learn what else exists.
-            _ if only.is_some() => Err(LinkFailure::Unseen),
-            PathResolution::Missing if link.form.is_wiki() => self.by_alias(side, &link.path.text),
-            PathResolution::Missing => self.folder_of(from, link),
-            PathResolution::Ambiguous(_) => Err(LinkFailure::Because(reason::SEVERAL_DOCUMENTS)),
-            PathResolution::OutsideRoot => Err(LinkFailure::Because(reason::OUTSIDE)),
-        }
-    }
-
-    /// Finds the folder that `link`, which does not name a file, may name.
-    fn folder_of(&self, from: &str, link: &Link) -> Result<Target, LinkFailure> {
-        let missing = Err(LinkFailure::Because(reason::NO_DOCUMENT));
-        let path = link.path.text.trim_end_matches('/');
-        if path.split('/').all(|part| matches!(part, "" | "." | "..")) {
-            return Err(LinkFailure::Unseen);
-        }
-        let mut named = link.clone();
-        named.path.text = path.to_owned();
-        let is_folder = |path: &str| self.folder(path).is_some();
-        match resolve_path(from, &named, &is_folder, &|_| Vec::new()) {
-            PathResolution::Document(path) => self.folder(&path).map_or(missing, Ok),
-            _ => missing,
+            _ if self.folder.only.is_some() => Err(LinkFailure::Unseen),
+            TargetResolution::Folder(path) => self.folder(&path).ok_or(missing),
+            // Reported by `trouble`.
+            TargetResolution::Missing if self.aliases_failed() => Err(LinkFailure::Unseen),
+            TargetResolution::Missing => Err(missing),
+            TargetResolution::FolderAbove => Err(LinkFailure::Unseen),
+            TargetResolution::SeveralFiles(_) => {
+                Err(LinkFailure::Because(reason::SEVERAL_DOCUMENTS))
+            }
+            TargetResolution::SeveralAliases(_) => {
+                Err(LinkFailure::Because(reason::SEVERAL_ALIASES))
+            }
+            TargetResolution::OutsideRoot => Err(LinkFailure::Because(reason::OUTSIDE)),
         }
     }
 
@@ -504,9 +495,48 @@ fn is_unreadable(why: ExclusionReason) -> bool {
     matches!(why, ExclusionReason::Unreadable(kind) if kind != std::io::ErrorKind::NotFound)
 }
 
+/// The files on one side of the transaction, by the names that links use. A caller that sees one document finds no other.
+struct SideNames<'s, 't> {
+    world: &'s LinkSnapshot<'t>,
+    side: Side,
+}
+
+impl SideNames<'_, '_> {
+    fn only(&self) -> Option<&str> {
+        self.world.folder.only.as_ref().map(NotePath::as_str)
+    }
+}
+
+impl LinkNames for SideNames<'_, '_> {
+    fn has_file(&self, path: &str) -> bool {
+        match self.only() {
+            Some(only) => path == only,
+            None => self.world.is_listed(path) || self.world.file(self.side, path).is_some(),
+        }
+    }
+
+    fn has_folder(&self, path: &str) -> bool {
+        self.only().is_none() && self.world.folder(path).is_some()
+    }
+
+    fn by_name(&self, name: &str) -> Vec<String> {
+        match self.only() {
+            Some(_) => Vec::new(),
+            None => self.world.by_name(self.side, name),
+        }
+    }
+
+    fn by_alias(&self, alias: &str) -> Vec<String> {
+        match self.only() {
+            Some(_) => Vec::new(),
+            None => self.world.by_alias(self.side, alias),
+        }
+    }
+}
+
 impl Side {
     /// The path of a draft's document on this side, if it exists there.
-    fn path(self, draft: &Draft) -> Option<&NotePath> {
+    pub(super) fn path(self, draft: &Draft) -> Option<&NotePath> {
         match self {
             Self::Before => draft.base.as_ref().map(|_| &draft.path),
             Self::After => draft.bytes.as_ref().map(|_| draft.final_path()),
@@ -557,7 +587,7 @@ impl FileNames {
         for path in files.documents.iter().chain(&files.others) {
             paths.insert(path.as_str().to_owned());
             keys_of_paths.insert(name_key(path.as_str()));
-            for key in keys(path) {
+            for key in name_keys(path.as_str()) {
                 let named = by_name.entry(key).or_default();
                 named.push(path.as_str().to_owned());
             }
@@ -597,11 +627,4 @@ fn word(name: &str) -> String {
     let key = name_key(name);
     let words = key.split(|c: char| !c.is_ascii_alphanumeric());
     words.max_by_key(|word| word.len()).unwrap_or("").to_owned()
-}
-
-/// Returns the names by which wiki links refer to a file.
-fn keys(path: &NotePath) -> Vec<String> {
-    let name = name_key(path.file_name());
-    let stem = name.strip_suffix(".md").map(str::to_owned);
-    stem.into_iter().chain([name]).collect()
 }

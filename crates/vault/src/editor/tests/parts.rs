@@ -247,3 +247,36 @@ fn the_hash_of_a_whole_section_covers_its_own_text() {
     let gone = with_hash(delete("a.md", by_id(&read.id)), &section(0).hash);
     assert!(matches!(bench.write(gone), Err(EditorError::Conflict(_))));
 }
+
+/// A caller that has read a whole document has one hash, which serves for changes of all its sections.
+#[test]
+fn the_hash_of_a_document_covers_its_sections() {
+    let bench = Bench::new(&[("a.md", "# A\n\na\n\n## B\n\nb\n\n## C\n\nc\n")]);
+    let view = bench.editor.view(&note("a.md")).unwrap();
+    let read = short_hash(view.hash());
+    let change = |position: usize, text: &str| {
+        let update = update("a.md", by_id(&view.ids()[position]), text);
+        let report = bench.write(with_hash(update, &read));
+        report.map(|report| report.steps[0].merged)
+    };
+    assert_eq!(change(0, "A"), Ok(false));
+    // The document is another one now, but the section is not.
+    assert_eq!(change(1, "B"), Ok(true));
+    assert!(matches!(change(1, "b2"), Err(EditorError::Conflict(_))));
+    let gone = with_hash(delete("a.md", by_id(&view.ids()[1])), &read);
+    assert!(matches!(bench.write(gone), Err(EditorError::Conflict(_))));
+}
+
+/// Where a section has no subsections, its own text is all there is below its heading.
+#[test]
+fn the_hash_of_its_own_text_is_enough_to_delete_a_section_without_subsections() {
+    let bench = Bench::new(&[("a.md", "# A\n\na\n\n## B\n\nb\n")]);
+    let view = bench.editor.view(&note("a.md")).unwrap();
+    let delete = |position: usize| {
+        let section = view.section(position).unwrap();
+        bench.write(with_hash(delete("a.md", by_id(&section.id)), &section.hash))
+    };
+    assert!(matches!(delete(0), Err(EditorError::Conflict(_))));
+    delete(1).unwrap();
+    assert_eq!(bench.text("a.md"), "# A\n\na\n");
+}

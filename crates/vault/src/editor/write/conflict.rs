@@ -25,10 +25,11 @@ pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
 /// The text that a hash covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HashScope {
-    /// A section's own text. A hash of the subtree is accepted too, because it covers that text: a caller that has read
-    /// the whole section knows only this one.
+    /// A section's own text. A hash of the subtree or of the document is accepted too, because it covers that text: a
+    /// caller that has read the whole section, or the whole document, knows only this one.
     Own,
-    /// Heading, text and subsections.
+    /// Heading, text and subsections. A hash of the document is accepted too, and so is one of the own text of a section
+    /// that has no subsections.
     Subtree,
 }
 
@@ -59,7 +60,10 @@ fn is_hash_of(
 ) -> bool {
     let matches = |span: Span| hash_matches(expected, &Digest::of(span.slice(bytes)));
     parts_of(bytes, document, position).is_some_and(|parts| {
-        matches(parts.subtree) || (hashed == HashScope::Own && matches(parts.content))
+        let is_all = hashed == HashScope::Own || parts.content == parts.below;
+        (is_all && matches(parts.content))
+            || matches(parts.subtree)
+            || matches(Span::new(0, bytes.len()))
     })
 }
 

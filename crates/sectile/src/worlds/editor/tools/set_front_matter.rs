@@ -11,8 +11,8 @@ use super::super::{
     answers::edit_tool,
     errors::bad_arguments,
     params::{EditArguments, EditParams, closed_schema},
-    values::yaml_value,
 };
+use crate::worlds::yaml_value;
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
@@ -52,15 +52,18 @@ impl EditArguments for SetFrontMatterArguments {
         path: Option<&str>,
         context: &CallContext,
     ) -> Result<Operation, Failure> {
-        let value = match (self.value, self.remove) {
-            (Some(value), false) => Some(yaml_value(&value)?),
-            (None, true) => None,
-            _ => {
-                return Err(bad_arguments(
-                    "Invalid arguments: give either value, or remove: true.",
-                ));
-            }
-        };
+        let value =
+            match (self.value, self.remove) {
+                (Some(value), false) => Some(yaml_value(&value).ok_or_else(|| {
+                    bad_arguments("Invalid arguments: the number is out of range.")
+                })?),
+                (None, true) => None,
+                _ => {
+                    return Err(bad_arguments(
+                        "Invalid arguments: give either value, or remove: true.",
+                    ));
+                }
+            };
         Ok(Operation::SetFrontMatter(SetFrontMatter {
             path: Some(world.named_document(path, context)?),
             key: self.key,

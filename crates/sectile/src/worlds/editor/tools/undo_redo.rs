@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{WriteAnswer, actor, arguments_digest},
+    answers::{WriteAnswer, actor},
     params::{WriteOptions, closed_schema},
 };
+use crate::worlds::arguments_digest;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct UndoParams {

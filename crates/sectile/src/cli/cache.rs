@@ -1,0 +1,131 @@
+//! `sectile cache`: the indexes that are kept between runs.
+
+use std::path::Path;
+
+use sectile_retrieval::{CacheFolder, CachedIndex};
+use serde_json::{Value, json};
+
+use super::{
+    args::CacheArgs,
+    root::root_of,
+    settings::settings,
+    ui::{CliError, DIM, GOOD, NAME, StyledText, counted, print, visible},
+};
+use crate::files;
+
+pub(super) fn run(args: &CacheArgs) -> Result<(), CliError> {
+    let settings = settings(args.config.as_deref())?;
+    let location = settings.worlds.desk.cache.as_deref().ok_or_else(|| {
+        CliError::failed("there is no cache folder: the home folder is unknown.")
+            .next("set desk.cache in the settings file")
+    })?;
+    let folder = CacheFolder::new(location);
+    let indexes = folder.list().map_err(|error| unusable(&error))?;
+    match &args.clear {
+        Some(named) => clear(args, named.as_deref(), &folder, &indexes),
+        None => show(args, location, settings.worlds.desk.cache_limit, &indexes),
+    }
+}
+
+fn unusable(error: &std::io::Error) -> CliError {
+    let reason = files::reason(error.kind());
+    CliError::failed(format_args!("the cache folder cannot be used ({reason})."))
+        .next("correct its permissions, or set desk.cache in the settings file")
+}
+
+fn show(
+    args: &CacheArgs,
+    location: &Path,
+    limit: u64,
+    indexes: &[CachedIndex],
+) -> Result<(), CliError> {
+    let bytes: u64 = indexes.iter().map(|index| index.bytes).sum();
+    if args.json {
+        let listed: Vec<Value> = indexes
+            .iter()
+            .map(|index| json!({ "folder": index.label, "bytes": index.bytes, "used_at": index.used_at }))
+            .collect();
+        let answer =
+            json!({ "cache": location, "bytes": bytes, "limit": limit, "indexes": listed });
+        return print(format_args!("{answer}\n"));
+    }
+    for index in indexes {
+        let label = StyledText(NAME, visible(&index.label));
+        let used = day(index.used_at);
+        print(format_args!(
+            "{label}  {}\n",
+            StyledText(DIM, format!("{}, used {used}", size(index.bytes)))
+        ))?;
+    }
+    print(format_args!(
+        "{} in {}; the limit is {}. Clear one with --clear DIR, all with --clear --all.\n",
+        counted(indexes.len(), "index", "indexes"),
+        size(bytes),
+        size(limit)
+    ))
+}
+
+fn clear(
+    args: &CacheArgs,
+    named: Option<&Path>,
+    folder: &CacheFolder,
+    indexes: &[CachedIndex],
+) -> Result<(), CliError> {
+    let wanted = match (named, args.all) {
+        (_, true) => None,
+        (Some(named), false) => Some(
+            root_of(named)
+                .map_err(|error| CliError::failed(format_args!("{}: {error}.", named.display())))?,
+        ),
+        (None, false) => {
+            return Err(
+                CliError::usage("no folder is named.").next("--clear DIR, or --clear --all")
+            );
+        }
+    };
+    let wanted = wanted.map(|root| root.folder.display().to_string());
+    let mut removed = 0;
+    let mut in_use = 0;
+    for index in indexes {
+        if wanted.as_ref().is_none_or(|wanted| index.label == *wanted) {
+            match folder.remove(index).map_err(|error| unusable(&error))? {
+                true => removed += 1,
+                false => in_use += 1,
+            }
+        }
+    }
+    if args.json {
+        return print(format_args!(
+            "{}\n",
+            json!({ "removed": removed, "in_use": in_use })
+        ));
+    }
+    let kept = match in_use {
+        0 => String::new(),
+        in_use => format!(" {in_use} in use by a server, and kept."),
+    };
+    print(format_args!(
+        "{}{kept}\n",
+        StyledText(
+            GOOD,
+            format!("{} removed.", counted(removed, "index", "indexes"))
+        )
+    ))
+}
+
+/// Formats a size for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10),
+    }
+}
+
+/// Returns the day of a time in milliseconds since 1970.
+fn day(time: i64) -> String {
+    jiff::Timestamp::from_millisecond(time).map_or_else(
+        |_| "at an unknown time".to_owned(),
+        |time| time.strftime("%Y-%m-%d").to_string(),
+    )
+}

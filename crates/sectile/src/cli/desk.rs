@@ -1,0 +1,322 @@
+//! `sectile search|fetch|outline|links|changes|create|edit|set|rename|delete|undo|open`: the desk's tools from a shell.
+
+mod args;
+mod ids;
+mod show;
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use sectile_markdown::{Source, Value as YamlValue};
+use sectile_mcp::{CallContext, Failure, FailureKind, JsonObject};
+use serde_json::{Value, json};
+
+pub(super) use self::args::{
+    ChangesArgs, CreateArgs, DeleteArgs, DeskArgs, EditTextArgs, FetchArgs, LinksArgs, OpenArgs,
+    OutlineArgs, RenameArgs, SearchArgs, SetArgs, UndoArgs,
+};
+use self::ids::ShellIds;
+use super::{
+    settings::settings,
+    ui::{CliError, print, print_note_text},
+};
+use crate::worlds::desk::{self, DeskWorld};
+
+/// A budget that nothing exceeds, for people who asked to see all of it.
+const NO_BUDGET: u64 = 1_000_000_000;
+
+pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, &[])?;
+    let query = args.query.join(" ");
+    let call = json!({ "query": query, "limit": args.limit, "cursor": args.cursor });
+    session.show("search", call, show::search)
+}
+
+pub(super) fn fetch(args: &FetchArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, &args.ids)?;
+    let ids = args.ids.iter().map(|id| session.ids.id(id));
+    let ids = ids.collect::<Result<Vec<String>, CliError>>()?.join("\n");
+    let budget = args.budget.unwrap_or(NO_BUDGET);
+    let text = session.call(
+        "fetch",
+        json!({ "id": ids, "budget": budget, "cursor": args.cursor }),
+    )?;
+    match args.desk.json {
+        true => print(format_args!("{}\n", json!({ "text": text }))),
+        false => print_note_text(&text),
+    }
+}
+
+pub(super) fn outline(args: &OutlineArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, args.id.as_slice())?;
+    let id = args.id.as_ref().map(|id| session.ids.id(id)).transpose()?;
+    let call = json!({ "id": id, "depth": args.depth, "cursor": args.cursor });
+    session.show("outline", call, show::outline)
+}
+
+pub(super) fn links(args: &LinksArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, std::slice::from_ref(&args.id))?;
+    let call = json!({
+        "id": session.ids.id(&args.id)?,
+        "direction": word(&args.direction),
+        "broken": args.broken,
+        "cursor": args.cursor,
+    });
+    session.show("links", call, show::links)
+}
+
+pub(super) fn changes(args: &ChangesArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, args.id.as_slice())?;
+    let id = args.id.as_ref().map(|id| session.ids.id(id)).transpose()?;
+    let call = json!({
+        "id": id,
+        "since": args.since,
+        "limit": args.limit,
+        "diff": args.diff,
+        "cursor": args.cursor,
+    });
+    session.show("changes", call, show::changes)
+}
+
+pub(super) fn create(args: &CreateArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, std::slice::from_ref(&args.path))?;
+    let call = json!({
+        "path": session.ids.new_path(&args.path)?,
+        "text": super::edit::text_or_stdin(args.text.as_deref())?,
+        "fields": fields(&args.fields)?,
+    });
+    session.show("create", call, show::written)
+}
+
+/// Edits a document or section, as `sectile edit ID` does.
+pub(super) fn edit(args: &EditTextArgs, id: &str, desk: &DeskArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(desk, &[id.to_owned()])?;
+    let call = json!({
+        "id": session.ids.id(id)?,
+        "new": super::edit::text_or_stdin(args.new.as_deref())?,
+        "old": args.old,
+        "place": args.place.as_ref().map(word),
+        "scope": args.subtree.then_some("subtree"),
+        "base": args.base,
+        "preview": args.preview,
+    });
+    session.show("edit", call, show::written)
+}
+
+pub(super) fn set(args: &SetArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, std::slice::from_ref(&args.id))?;
+    let unset = (!args.unset.is_empty()).then_some(&args.unset);
+    let call = json!({
+        "id": session.ids.id(&args.id)?,
+        "set": fields(&args.fields)?,
+        "unset": unset,
+        "base": args.base,
+    });
+    session.show("set_fields", call, show::written)
+}
+
+pub(super) fn rename(args: &RenameArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, std::slice::from_ref(&args.id))?;
+    let id = session.ids.id(&args.id)?;
+    let to = session.ids.destination(&id, &args.to)?;
+    session.show("rename", json!({ "id": id, "to": to }), show::written)
+}
+
+pub(super) fn delete(args: &DeleteArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, std::slice::from_ref(&args.id))?;
+    let id = session.ids.id(&args.id)?;
+    let base = match &args.base {
+        Some(base) => base.clone(),
+        // A person deletes what is there now.
+        None => session
+            .world
+            .base_to_delete(&id, &session.context)
+            .map_err(|failure| session.failed(&failure))?,
+    };
+    session.show("delete", json!({ "id": id, "base": base }), show::written)
+}
+
+pub(super) fn undo(args: &UndoArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, &[])?;
+    session.show("undo", json!({ "change": args.change }), show::written)
+}
+
+pub(super) fn open(args: &OpenArgs) -> Result<(), CliError> {
+    let session = DeskSession::open(&args.desk, args.id.as_slice())?;
+    let id = args.id.as_ref().map(|id| session.ids.id(id)).transpose()?;
+    let url = session
+        .world
+        .address_to_open(id.as_deref().unwrap_or_default(), &session.context)
+        .map_err(|failure| session.failed(&failure))?;
+    match args.print {
+        true => print(format_args!("{url}\n")),
+        false => open_in_its_program(&url),
+    }
+}
+
+/// Returns the document below `root` that a name leads to, and the section in it if the name has one. `None` if nothing has
+/// that name.
+pub(super) fn named(root: &Path, name: &str) -> Result<Option<(String, Option<String>)>, CliError> {
+    let args = DeskArgs::new(Some(root.to_path_buf()), None, false);
+    let session = DeskSession::open(&args, &[])?;
+    match session.world.document_named(name, &session.context) {
+        Ok(found) => Ok(Some(found)),
+        Err(failure) if failure.kind == FailureKind::NotFound => Ok(None),
+        Err(failure) => Err(session.failed(&failure)),
+    }
+}
+
+/// A desk that a command works on.
+struct DeskSession {
+    world: DeskWorld,
+    ids: ShellIds,
+    context: CallContext,
+    json: bool,
+}
+
+impl DeskSession {
+    /// Opens the desk of the settings, or of the root that the first of `ids` or the current folder belongs to.
+    fn open(args: &DeskArgs, ids: &[String]) -> Result<Self, CliError> {
+        let mut settings = settings(args.config.as_deref())?;
+        #[cfg(debug_assertions)]
+        if let Some(fault) = crate::config::fault() {
+            sectile_vault::fault::arm(&fault);
+        }
+        let is_configured =
+            settings.worlds.desk.root.is_some() || !settings.worlds.desk.roots.is_empty();
+        let root = match (&args.root, is_configured) {
+            (Some(root), _) => Some(root.clone()),
+            (None, true) => None,
+            (None, false) => Some(ids::root_of_any(ids)?),
+        };
+        if let Some(root) = &root {
+            settings.worlds.desk.root = Some(root.clone());
+            settings.worlds.desk.roots.clear();
+        }
+        let mut context = CallContext::without_client();
+        context.client = Some(format!("sectile {}", env!("CARGO_PKG_VERSION")));
+        let world = desk::open_for_shell(&settings.worlds)?;
+        Ok(Self {
+            ids: ShellIds::of(settings.worlds.desk.root.as_deref()),
+            world,
+            context,
+            json: args.json,
+        })
+    }
+
+    /// Calls a tool and prints its answer.
+    fn show(
+        &self,
+        tool: &str,
+        arguments: Value,
+        show: fn(&Value) -> String,
+    ) -> Result<(), CliError> {
+        let text = self.call(tool, arguments)?;
+        if self.json {
+            return print(format_args!("{text}\n"));
+        }
+        let answer: Value = serde_json::from_str(&text).map_err(CliError::failed)?;
+        print(show(&answer))
+    }
+
+    /// Calls a tool; arguments that are null were not given.
+    fn call(&self, tool: &str, arguments: Value) -> Result<String, CliError> {
+        let tools = desk::spec().tools;
+        let found = tools.iter().find(|entry| entry.name == tool);
+        let tool = found.ok_or_else(|| CliError::failed("this build lacks the tool"))?;
+        let given: JsonObject = match arguments {
+            Value::Object(object) => object
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .collect(),
+            _ => JsonObject::new(),
+        };
+        let answer = tool.handler.call(&self.world, given, &self.context);
+        let answer = answer.map_err(|failure| self.failed(&failure))?;
+        Ok(answer.body.text().to_owned())
+    }
+
+    fn failed(&self, failure: &Failure) -> CliError {
+        if self.json {
+            return CliError::failed_json(&desk::error_object(failure));
+        }
+        let error = desk::error_object(failure);
+        let part = |key: &str| error[key].as_str().unwrap_or_default();
+        let message = match part("facts") {
+            "" => part("message").to_owned(),
+            facts => format!("{}\n{facts}", part("message")),
+        };
+        CliError::failed(message).next(part("next"))
+    }
+}
+
+/// Returns the name of a choice on the command line, which is the word that the tool takes.
+fn word(choice: &impl ValueEnum) -> String {
+    let name = choice.to_possible_value();
+    name.map(|name| name.get_name().to_owned())
+        .unwrap_or_default()
+}
+
+/// Returns fields given as `name=value`, with the values read as YAML.
+fn fields(given: &[String]) -> Result<Option<Value>, CliError> {
+    let mut fields = JsonObject::new();
+    for one in given {
+        let Some((name, value)) = one.split_once('=') else {
+            return Err(
+                CliError::usage(format_args!("{one:?} is not a field with a value."))
+                    .next("write NAME=VALUE"),
+            );
+        };
+        let block = format!("---\n{name}: {value}\n---\n");
+        let source = Source::new(block.as_bytes());
+        let value = match source.front_matter_value() {
+            Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).map(json_of),
+            _ => None,
+        };
+        let value = value.ok_or_else(|| {
+            CliError::usage(format_args!("the value of {name:?} is not YAML."))
+                .next("put text with special characters in quotes: NAME='\"VALUE\"'")
+        })?;
+        fields.insert(name.to_owned(), value);
+    }
+    Ok((!fields.is_empty()).then_some(Value::Object(fields)))
+}
+
+/// Returns a value of YAML as JSON.
+fn json_of(value: &YamlValue) -> Value {
+    match value {
+        YamlValue::Null => Value::Null,
+        YamlValue::Bool(value) => json!(value),
+        YamlValue::Number(number) if number.fract() == 0.0 => json!(*number as i64),
+        YamlValue::Number(number) => json!(number),
+        YamlValue::Timestamp(timestamp) => json!(timestamp.as_written()),
+        YamlValue::String(text) => json!(text),
+        YamlValue::List(items) => items.iter().map(json_of).collect(),
+        YamlValue::Map(mapping) => {
+            let fields = mapping
+                .iter()
+                .map(|(name, value)| (name.to_owned(), json_of(value)));
+            Value::Object(fields.collect())
+        }
+    }
+}
+
+/// Opens an address with the program that the system has for it.
+fn open_in_its_program(url: &str) -> Result<(), CliError> {
+    let program = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let status = std::process::Command::new(program)
+        .arg(url)
+        .stdout(std::process::Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(
+            CliError::failed(format_args!("{program} cannot open {url}."))
+                .next("print the address with --print, and open it yourself"),
+        ),
+    }
+}

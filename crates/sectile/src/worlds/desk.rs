@@ -1,0 +1,49 @@
+//! The `desk` world: folders of notes to search, read and edit, with eleven tools and one kind of id.
+//!
+//! The work is done by `sectile_library` and `sectile_vault`; this is their contract: arguments, answers, errors.
+
+mod answers;
+mod editable_folder;
+mod errors;
+mod fields;
+mod open;
+mod passages;
+mod roots;
+mod settings;
+mod shell;
+mod tools;
+
+use sectile_mcp::WorldSpec;
+
+use self::roots::DeskRoot;
+pub(crate) use self::{
+    open::{ENTRY, open_for_shell},
+    settings::{DeskSection, DeskSettings},
+    shell::error_object,
+};
+
+/// Longest text in bytes that is shown at once with the default budget. A longer one is replaced only by a caller that has
+/// read all of it.
+const SHOWN_BYTES: usize = 32 << 10;
+
+/// State of the world.
+pub(crate) struct DeskWorld {
+    /// The roots, sorted by name.
+    roots: Vec<DeskRoot>,
+}
+
+/// The contract of the world.
+pub(crate) fn spec() -> WorldSpec<DeskWorld> {
+    WorldSpec {
+        tools: tools::table(),
+        sessions: true,
+        lenient_scalars: true,
+        argument_errors: Some(&errors::INVALID_ARGUMENTS),
+        ..WorldSpec::new(
+            "desk",
+            include_str!("desk/instructions.md"),
+            errors::envelope,
+            errors::list,
+        )
+    }
+}

@@ -1,0 +1,275 @@
+//! The errors of the desk: text that a model can act on, in a tool result with `isError`.
+//!
+//! The first line is `code: what is wrong`, the second says what to do next, and the facts follow: candidates, the nearest
+//! names, both texts of a conflict.
+
+mod table;
+
+use std::fmt::Write as _;
+
+use sectile_library::LibraryError;
+use sectile_markdown::edit::{EditError, Escape};
+use sectile_mcp::{
+    ErrorList, ErrorResponse, ErrorRow, Failure, JsonObject, may_be_repeated, quoted, visible,
+};
+use sectile_vault::editor::{Candidate, Conflict, EditorError};
+
+pub(super) use self::table::*;
+
+/// Name under which a failure keeps its facts as text.
+const FACTS: &str = "facts";
+/// Most lines of candidates or names.
+const MOST_LISTED: usize = 12;
+/// Longest line that names something, in characters.
+const MOST_LINE: usize = 300;
+/// Longest text of each side of a conflict, in bytes.
+const MOST_SIDE: usize = 3000;
+
+/// The errors that the desk can answer with.
+pub(super) fn list() -> ErrorList {
+    ErrorList {
+        form: "The text of a tool result with `isError`. Its first line is the code, a colon and what is wrong; its second \
+               line says what to do next. Facts may follow: candidates, the nearest ids, both texts of a conflict.",
+        codes: TABLE.to_vec(),
+    }
+}
+
+/// Encodes a failed call.
+pub(super) fn envelope(failure: &Failure) -> ErrorResponse {
+    ErrorResponse::Text(text(failure))
+}
+
+/// Returns a failure as the text that callers get.
+pub(super) fn text(failure: &Failure) -> String {
+    let what = failure.message.trim();
+    let what = what.strip_prefix("Invalid arguments: ").unwrap_or(what);
+    let what = what.replace(['\n', '\r'], " ");
+    let code = failure.name();
+    let Some(detail) = &failure.detail else {
+        return format!("{code}: {what}\n{}", INVALID_ARGUMENTS.recovery);
+    };
+    let mut text = format!("{code}: {what}\n{}", detail.recovery);
+    if !detail.offer.names.is_empty() {
+        let names = detail.offer.names.join(", ");
+        text += &format!("\n{}: {names}", detail.offer.lead);
+    }
+    if let Some(facts) = detail.data.get(FACTS).and_then(|facts| facts.as_str()) {
+        text += &format!("\n{facts}");
+    }
+    text
+}
+
+/// Makes a failure with facts, which may be empty and have several lines.
+pub(super) fn failure(
+    row: &ErrorRow,
+    what: impl Into<String>,
+    facts: impl Into<String>,
+) -> Failure {
+    let failure = Failure::new(row.kind, what.into());
+    with_facts(
+        failure.with_detail(row.code, row.recovery, JsonObject::new()),
+        facts,
+    )
+}
+
+/// Returns the failure with facts, unless they are empty.
+pub(super) fn with_facts(mut failure: Failure, facts: impl Into<String>) -> Failure {
+    let facts: String = facts.into();
+    if let Some(detail) = failure.detail.as_mut().filter(|_| !facts.is_empty()) {
+        detail.data.insert(FACTS.to_owned(), facts.into());
+    }
+    failure
+}
+
+/// An id that a caller may have meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OfferedId {
+    /// Its canonical id.
+    pub(super) id: String,
+    /// Its title or heading; empty if the id says it all.
+    pub(super) title: String,
+    /// Where it is, or how it begins; may be empty.
+    pub(super) place: String,
+}
+
+impl OfferedId {
+    /// Makes one whose id says it all.
+    pub(super) fn bare(id: String) -> Self {
+        Self {
+            id,
+            title: String::new(),
+            place: String::new(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let about = [&self.title, &self.place].map(|part| part.trim());
+        let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
+        let line = match about.as_slice() {
+            [] => self.id.clone(),
+            about => format!("{} ({})", self.id, about.join("; ")),
+        };
+        format!("- {}", visible(&line, MOST_LINE))
+    }
+}
+
+/// Lists ids as facts, a line each.
+pub(super) fn listed(offered: &[OfferedId]) -> String {
+    let mut lines: Vec<String> = offered
+        .iter()
+        .take(MOST_LISTED)
+        .map(OfferedId::line)
+        .collect();
+    if let Some(more @ 1..) = offered.len().checked_sub(MOST_LISTED) {
+        lines.push(format!("- and {more} more"));
+    }
+    lines.join("\n")
+}
+
+/// Returns what a caller wrote as an id in the form for a message. A path that could be on this machine is not repeated.
+pub(super) fn named(given: &str) -> String {
+    quoted(if may_be_repeated(given) {
+        given
+    } else {
+        "/…"
+    })
+}
+
+/// A failure of the index.
+pub(super) fn library_failure(error: &LibraryError) -> Failure {
+    match error {
+        LibraryError::Cancelled => failure(&CANCELLED, error.to_string(), ""),
+        error => failure(&IO, error.to_string(), ""),
+    }
+}
+
+/// A failure of the editor about the thing that callers know as `id`, in a root whose ids start with `prefix`.
+pub(super) fn editor_failure(error: &EditorError, id: &str, prefix: &str) -> Failure {
+    let row = table::row_of(error);
+    failure(row, what(error, id, prefix), facts(error, prefix))
+}
+
+/// The first line of a failure of the editor, without its code.
+fn what(error: &EditorError, id: &str, prefix: &str) -> String {
+    use EditorError as E;
+    let id = named(id);
+    match error {
+        E::DocumentNotFound
+        | E::FolderNotFound
+        | E::SectionNotFound { .. }
+        | E::Edit(EditError::NoSuchSection) => {
+            format!("There is nothing called {id}.")
+        }
+        E::SectionDeleted { entry, .. } => format!("{id} was deleted by change {prefix}{entry}."),
+        E::Ambiguous { candidates } => format!("{id} names {} sections.", candidates.len()),
+        E::DocumentExists | E::FolderExists => format!("There is already something at {id}."),
+        E::NotWritable { path } => format!(
+            "The rules of this root do not allow changing {}. Nothing was written.",
+            quoted(&format!("{prefix}{path}"))
+        ),
+        E::FolderNotEmpty => format!("{id} is not empty. Nothing was deleted."),
+        E::OutsideRoot => format!("{id} leads out of the folder."),
+        E::NotADocument => format!("{id} is not a path that a note may have here."),
+        E::NotMarkdown => format!("{id} does not end in .md or .markdown."),
+        E::IsLink { target } => format!("{id} is a link to {}.", quoted(target)),
+        E::Conflict(conflict) => match conflict.ours {
+            Some(_) => format!(
+                "{id} has changed since base, and the changes overlap. Nothing was written."
+            ),
+            None => format!("{id} has changed since base. Nothing was deleted."),
+        },
+        E::DocumentChanged => format!("{id} has changed since base. Nothing was written."),
+        E::PartOfText(_) => {
+            format!(
+                "{id} is longer than what was read of it, and all of it would be replaced. Nothing was written."
+            )
+        }
+        E::Reparents { section } => format!(
+            "The section {} would become a child of a different section.",
+            quoted(&section.heading)
+        ),
+        E::FrontMatter(why) => {
+            format!("The front matter of {id} cannot be changed like this: {why}.")
+        }
+        E::Edit(EditError::NotUtf8) => {
+            format!("{id} is not UTF-8, so it can be read but not edited.")
+        }
+        E::Edit(EditError::TextCount { found: 0, .. }) => {
+            format!("The old text does not occur in {id}. Nothing was written.")
+        }
+        E::Edit(EditError::TextCount { found, .. }) => {
+            format!("The old text occurs {found} times in {id}. Nothing was written.")
+        }
+        E::Edit(EditError::Escapes(Escape::Heading { line, level, .. })) => format!(
+            "Line {line} of the new text is a heading of level {level}, which would end the section {id}. Nothing was written."
+        ),
+        E::Busy => format!("Another process is changing {id}."),
+        E::KeepsChanging => format!("{id} keeps changing on disk. Nothing was written."),
+        E::ReadOnlyDocument => format!("The file of {id} is read-only. Nothing was written."),
+        E::UndoOverlaps { entry } => format!(
+            "The change cannot be undone by itself: change {prefix}{entry} touched the same text later."
+        ),
+        E::AlreadyUndone => "The change is already undone.".to_owned(),
+        E::EntryNotFound => format!("There is no change {id}."),
+        error => error.to_string(),
+    }
+}
+
+/// The facts of a failure of the editor.
+fn facts(error: &EditorError, prefix: &str) -> String {
+    match error {
+        EditorError::SectionNotFound { near, .. } => sections("Nearest:", near, prefix),
+        EditorError::Ambiguous { candidates } => sections("Candidates:", candidates, prefix),
+        EditorError::Conflict(conflict) => sides(conflict),
+        _ => String::new(),
+    }
+}
+
+fn sections(lead: &str, candidates: &[Candidate], prefix: &str) -> String {
+    if candidates.is_empty() {
+        return String::new();
+    }
+    let offered = |one: &Candidate| OfferedId {
+        id: format!("{prefix}{}#{}", one.path, one.id),
+        title: one.heading.clone(),
+        place: one.first_line.clone(),
+    };
+    let offered: Vec<OfferedId> = candidates.iter().map(offered).collect();
+    format!("{lead}\n{}", listed(&offered))
+}
+
+/// Both texts of a conflict, and the base to give next time.
+fn sides(conflict: &Conflict) -> String {
+    let mut text = format!("base: {}", conflict.hash);
+    let sides = [
+        ("the text at your base", conflict.base.as_deref()),
+        ("your text", conflict.ours.as_deref()),
+        ("the text now", Some(conflict.theirs.as_str())),
+    ];
+    for (name, side) in sides {
+        if let Some(side) = side {
+            write_side(&mut text, name, side);
+        }
+    }
+    text
+}
+
+fn write_side(text: &mut String, name: &str, side: &str) {
+    let (shown, next) = sectile_vault::editor::page(side, 0, MOST_SIDE);
+    let end = if shown.ends_with('\n') || shown.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
+    let rest = match next {
+        Some(next) => format!("[{} more bytes]\n", side.len() - next),
+        None => String::new(),
+    };
+    // Writing to a string cannot fail.
+    if write!(text, "\n--- {name}\n{shown}{end}{rest}").is_err() {
+        return;
+    }
+    if text.ends_with('\n') {
+        text.pop();
+    }
+}

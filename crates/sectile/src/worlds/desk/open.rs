@@ -1,0 +1,206 @@
+//! Opens the desk.
+
+use std::path::{Path, PathBuf};
+
+use sectile_library::{clock, live_folder::LiveFolderOptions};
+use sectile_markdown::Digest;
+use sectile_mcp::Surface;
+use sectile_vault::{
+    JournalKey, PathRules, RootError, Walk,
+    editor::{EditorLimits, EditorOptions},
+};
+
+use super::{
+    DeskSettings, DeskWorld, SHOWN_BYTES, editable_folder::EditableFolder, roots::DeskRoot,
+    settings::RootSettings, spec,
+};
+use crate::{
+    files,
+    worlds::{OpenError, PathArgument, ServeContext, WorldEntry, WorldSettings, journal_key},
+};
+
+pub(crate) static ENTRY: WorldEntry = WorldEntry {
+    name: "desk",
+    about: "Folders of notes to search, read and edit, with links, history and undo",
+    path: PathArgument::NearestRoot("desk.root", |settings| &mut settings.desk.root),
+    is_http_only: false,
+    error_setting: None,
+    card: |_| spec().card(),
+    open,
+};
+
+/// Digits of the digest that names a root's folder in the cache.
+const CACHE_DIGITS: usize = 32;
+
+fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
+    let read_only = context.read_only || context.settings.desk.read_only;
+    let Some(state) = open_roots(context.settings, read_only, true)? else {
+        return context.without_folder(ENTRY.name);
+    };
+    let context = ServeContext {
+        read_only,
+        ..context
+    };
+    Ok(Some(context.surface(spec(), state)))
+}
+
+/// Opens the desk for one command, which does nothing in the background.
+pub(crate) fn open_for_shell(settings: &WorldSettings) -> Result<DeskWorld, OpenError> {
+    let opened = open_roots(settings, settings.desk.read_only, false)?;
+    opened.ok_or_else(|| OpenError::no_folder(ENTRY.name))
+}
+
+/// Opens the roots that the settings name; `None` if there are none.
+fn open_roots(
+    worlds: &WorldSettings,
+    read_only: bool,
+    background: bool,
+) -> Result<Option<DeskWorld>, OpenError> {
+    let settings = &worlds.desk;
+    let alone = settings.root.iter().map(|location| RootSettings {
+        location: location.clone(),
+        ..RootSettings::default()
+    });
+    let alone: Vec<RootSettings> = alone.collect();
+    let roots = match alone.as_slice() {
+        [] => &settings.roots[..],
+        alone => alone,
+    };
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let locations = located(roots)?;
+    refuse_nested(roots, &locations)?;
+    let key = journal_key(worlds.editor.key_file.as_deref(), read_only)?;
+    let mut opened = Vec::new();
+    for (root, location) in roots.iter().zip(locations) {
+        let options = RootOptions {
+            settings,
+            key: &key,
+            read_only,
+            background,
+        };
+        opened.push(open_root(root, location, &options)?);
+    }
+    Ok(Some(DeskWorld { roots: opened }))
+}
+
+/// What the roots of a desk have in common.
+struct RootOptions<'a> {
+    settings: &'a DeskSettings,
+    key: &'a JournalKey,
+    read_only: bool,
+    /// Whether work may be done that no call waits for.
+    background: bool,
+}
+
+/// Returns where the roots are, without links.
+fn located(roots: &[RootSettings]) -> Result<Vec<PathBuf>, OpenError> {
+    let locate = |root: &RootSettings| {
+        files::absolute(&root.location).map_err(|error| {
+            let reason = files::reason(error.kind());
+            unusable(root, &reason)
+        })
+    };
+    roots.iter().map(locate).collect()
+}
+
+/// Refuses a root inside another one: a note would have two histories and two ids. The same folder under two names is
+/// allowed, with different rules for different callers.
+fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), OpenError> {
+    for (inner, below) in roots.iter().zip(locations) {
+        for (outer, above) in roots.iter().zip(locations) {
+            if below != above && below.starts_with(above) {
+                return Err(OpenError::usage(format_args!(
+                    "the root `{}` is inside the root `{}`.",
+                    inner.name, outer.name
+                ))
+                .next("remove one of them from [desk.roots], or hide the folder in the outer one and move it"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The error for a root that cannot be served.
+fn unusable(root: &RootSettings, why: &str) -> OpenError {
+    let folder = root.location.file_name().unwrap_or_default();
+    match root.name.as_str() {
+        "" => OpenError::usage(format_args!(
+            "`{}` cannot be served: {why}.",
+            folder.to_string_lossy()
+        ))
+        .next("give a folder: sectile serve desk DIR"),
+        name => OpenError::usage(format_args!("the root `{name}` cannot be served: {why}.")).next(
+            format_args!("correct desk.roots.{name} in the settings file"),
+        ),
+    }
+}
+
+fn open_root(
+    root: &RootSettings,
+    location: PathBuf,
+    options: &RootOptions<'_>,
+) -> Result<DeskRoot, OpenError> {
+    let RootOptions {
+        settings,
+        key,
+        read_only,
+        background,
+    } = *options;
+    let rules = |patterns: &[String]| {
+        PathRules::new(patterns.to_vec()).map_err(|error| unusable(root, &error.to_string()))
+    };
+    let (hide, read, write) = (rules(&root.hide)?, rules(&root.read)?, rules(&root.write)?);
+    let walk = Walk::default().hiding(hide.clone()).reading(read.clone());
+    let limits = EditorLimits {
+        max_shown_bytes: SHOWN_BYTES,
+        ..EditorLimits::default()
+    };
+    let editor = EditorOptions {
+        limits,
+        walk: walk.clone(),
+        hide,
+        read,
+        write,
+        read_only,
+        ..EditorOptions::new(key.clone(), clock::now)
+    };
+    let index = LiveFolderOptions {
+        location: location.clone(),
+        walk,
+        max_note_bytes: limits.max_document_bytes,
+        cache: settings
+            .cache
+            .as_deref()
+            .map(|cache| cache_of(cache, &location, root)),
+        clock: clock::now,
+        background,
+    };
+    let folder = EditableFolder::open(&location, editor, index)
+        .map_err(|error: RootError| unusable(root, &error.to_string()))?;
+    if let Some(levels) = folder.editor.root().nearest_history_above() {
+        tracing::warn!(
+            above = files::levels_up(levels),
+            "a folder above has a history of its own: a note that is edited in both has two; see `sectile doctor`"
+        );
+    }
+    Ok(DeskRoot {
+        name: root.name.clone(),
+        location,
+        folder,
+    })
+}
+
+/// Returns the folder in `cache` for the root at `location`. Rules that hide something make an index of their own.
+fn cache_of(cache: &Path, location: &Path, root: &RootSettings) -> PathBuf {
+    let mut key = location.as_os_str().as_encoded_bytes().to_vec();
+    for (rule, patterns) in [("hide", &root.hide), ("read", &root.read)] {
+        for pattern in patterns {
+            key.extend(format!("\0{rule} {pattern}").into_bytes());
+        }
+    }
+    let mut name = Digest::of(&key).to_string();
+    name.truncate(CACHE_DIGITS);
+    cache.join(name)
+}

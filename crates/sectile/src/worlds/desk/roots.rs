@@ -1,0 +1,222 @@
+//! The roots of a desk, and the ids that name what is in them.
+//!
+//! A caller may be bound to some of the roots; to that caller the others do not exist, and ids have a prefix only if more
+//! than one root is visible.
+
+use std::path::PathBuf;
+
+use crate::worlds::desk::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
+use sectile_mcp::{CallContext, Failure};
+use sectile_vault::{NotePath, editor::EditorError};
+
+use super::{
+    DeskWorld,
+    errors::{
+        AMBIGUOUS, DELETED, INVALID_PATH, MALFORMED_ID, NOT_FOUND, OfferedId, editor_failure,
+        failure, library_failure, listed, named,
+    },
+};
+
+/// One folder of a desk.
+pub(super) struct DeskRoot {
+    /// Its name; empty if it is the only root and has none.
+    pub(super) name: String,
+    /// Where it is. Never shown, except in addresses that the settings ask for.
+    pub(super) location: PathBuf,
+    /// Its notes and their index.
+    pub(super) folder: EditableFolder,
+}
+
+/// The roots that a caller can see.
+pub(super) struct VisibleRoots<'a> {
+    roots: Vec<&'a DeskRoot>,
+    context: &'a CallContext,
+}
+
+/// Something that an id names.
+pub(super) struct LocatedTarget<'a> {
+    /// The root it is in.
+    pub(super) root: &'a DeskRoot,
+    /// The thing itself.
+    pub(super) target: FoundTarget,
+}
+
+impl DeskWorld {
+    /// Returns the roots that the caller of `context` can see.
+    pub(super) fn roots_for<'a>(&'a self, context: &'a CallContext) -> VisibleRoots<'a> {
+        let is_visible = |root: &&DeskRoot| match visible_names(context) {
+            Some(names) => names.contains(&root.name),
+            None => true,
+        };
+        VisibleRoots {
+            roots: self.roots.iter().filter(is_visible).collect(),
+            context,
+        }
+    }
+}
+
+impl<'a> VisibleRoots<'a> {
+    /// Returns the roots, sorted by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a DeskRoot> + '_ {
+        self.roots.iter().copied()
+    }
+
+    /// Returns the context of the call.
+    pub(super) fn context(&self) -> &'a CallContext {
+        self.context
+    }
+
+    /// Returns the part of an id that names its root, with the colon; empty if only one root is visible.
+    pub(super) fn prefix(&self, root: &DeskRoot) -> String {
+        match self.roots.len() {
+            0 | 1 => String::new(),
+            _ => format!("{}:", root.name),
+        }
+    }
+
+    /// Returns the canonical id of a document, or of one of its sections.
+    pub(super) fn id_of(&self, root: &DeskRoot, path: &str, section: Option<&str>) -> String {
+        let prefix = self.prefix(root);
+        match section {
+            Some(section) => format!("{prefix}{path}#{section}"),
+            None => format!("{prefix}{path}"),
+        }
+    }
+
+    /// Returns the id of a target.
+    pub(super) fn id_of_target(&self, root: &DeskRoot, target: &FoundTarget) -> String {
+        match target {
+            FoundTarget::Top => self.prefix(root),
+            FoundTarget::Folder(path) => self.id_of(root, &format!("{}/", path.as_str()), None),
+            FoundTarget::Document(path) => self.id_of(root, path.as_str(), None),
+            FoundTarget::Section { path, id } => self.id_of(root, path.as_str(), Some(id)),
+        }
+    }
+
+    /// Returns the name of a change, which is unique on the desk.
+    pub(super) fn change_id(&self, root: &DeskRoot, number: u64) -> String {
+        format!("{}{number}", self.prefix(root))
+    }
+
+    /// Splits the name of a visible root off an id or a path.
+    pub(super) fn split<'i>(&self, given: &'i str) -> (Option<&'a DeskRoot>, &'i str) {
+        let named = given.trim_start().split_once(':').and_then(|(name, rest)| {
+            let root = self
+                .iter()
+                .find(|root| !name.is_empty() && root.name == name)?;
+            Some((root, rest))
+        });
+        match named {
+            Some((root, rest)) => (Some(root), rest),
+            None => (None, given),
+        }
+    }
+
+    /// Finds what an id names, in any of the forms that callers may write.
+    pub(super) fn locate(&self, given: &str) -> Result<LocatedTarget<'a>, Failure> {
+        let (root, rest) = self.split(given);
+        let searched: Vec<&DeskRoot> = match root {
+            Some(root) => vec![root],
+            None => self.roots.clone(),
+        };
+        let stop = || self.context.cancelled.is_cancelled();
+        let mut found = Vec::new();
+        let mut candidates = Vec::new();
+        let mut nearest = Vec::new();
+        let mut refused = None;
+        for root in searched {
+            match root.folder.find(rest, &stop) {
+                Ok(target) => found.push(LocatedTarget { root, target }),
+                Err(FindError::Several(names)) => candidates.extend(self.offered(root, names)),
+                Err(FindError::NotFound(names)) => nearest.extend(self.offered(root, names)),
+                Err(error) => {
+                    refused.get_or_insert_with(|| self.find_failure(root, given, &error));
+                }
+            }
+        }
+        if found.len() == 1 && candidates.is_empty() {
+            return found.pop().ok_or_else(|| missing(given, &nearest));
+        }
+        let also = found.iter().map(|located| OfferedId {
+            id: self.id_of_target(located.root, &located.target),
+            title: String::new(),
+            place: String::new(),
+        });
+        candidates.extend(also);
+        if !candidates.is_empty() {
+            let what = format!("{} can mean {} things.", named(given), candidates.len());
+            return Err(failure(&AMBIGUOUS, what, listed(&candidates)));
+        }
+        Err(refused.unwrap_or_else(|| missing(given, &nearest)))
+    }
+
+    /// Returns the root and the path that a call writes to, where nothing need exist yet.
+    pub(super) fn place(&self, given: &str) -> Result<(&'a DeskRoot, NotePath), Failure> {
+        let (root, rest) = self.split(given);
+        let root = match (root, self.roots.as_slice()) {
+            (Some(root), _) => root,
+            (None, [root]) => *root,
+            (None, roots) => {
+                let candidates: Vec<OfferedId> = roots
+                    .iter()
+                    .map(|root| OfferedId::bare(self.id_of(root, rest, None)))
+                    .collect();
+                let what = format!("{} does not say in which root.", named(given));
+                return Err(failure(&AMBIGUOUS, what, listed(&candidates)));
+            }
+        };
+        let path = NotePath::parse_vault(rest).map_err(|_| {
+            let what = format!("{} is not a path below the folder.", named(rest));
+            failure(&INVALID_PATH, what, "")
+        })?;
+        Ok((root, path))
+    }
+
+    fn offered(&self, root: &DeskRoot, names: Vec<NearName>) -> Vec<OfferedId> {
+        let prefix = self.prefix(root);
+        let offered = |name: NearName| OfferedId {
+            id: format!("{prefix}{}", name.id),
+            title: name.title,
+            place: name.place,
+        };
+        names.into_iter().map(offered).collect()
+    }
+
+    fn find_failure(&self, root: &DeskRoot, given: &str, error: &FindError) -> Failure {
+        match error {
+            FindError::Malformed(reason) => {
+                let what = format!("{} is not a valid id: {reason}.", named(given));
+                failure(&MALFORMED_ID, what, "")
+            }
+            FindError::Deleted { entry } => {
+                let change = self.change_id(root, *entry);
+                let what = format!("{} was deleted by change {change}.", named(given));
+                failure(&DELETED, what, "")
+            }
+            FindError::Editor(error) => self.editor_failure(root, error, given),
+            FindError::Library(error) => library_failure(error),
+            FindError::Several(names) | FindError::NotFound(names) => {
+                missing(given, &self.offered(root, names.clone()))
+            }
+        }
+    }
+
+    /// Returns a failure of the editor of `root` about the thing that the caller knows as `id`.
+    pub(super) fn editor_failure(&self, root: &DeskRoot, error: &EditorError, id: &str) -> Failure {
+        editor_failure(error, id, &self.prefix(root))
+    }
+}
+
+/// The failure for a name that nothing has.
+fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
+    let what = format!("There is nothing called {}.", named(given));
+    let facts = match nearest {
+        [] => String::new(),
+        nearest => format!("Nearest:\n{}", listed(nearest)),
+    };
+    failure(&NOT_FOUND, what, facts)
+}
+
+fn visible_names(_: &CallContext) -> Option<&[String]> {
+    None
+}

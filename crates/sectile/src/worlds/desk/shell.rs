@@ -1,0 +1,85 @@
+//! What the commands of a shell need from the desk besides its tools.
+
+use super::editable_folder::FoundTarget;
+use sectile_mcp::{CallContext, Failure};
+use sectile_vault::editor::short_hash;
+use serde_json::{Value, json};
+
+use super::{DeskWorld, errors};
+
+/// Returns a failure as an object, so that scripts can branch on its code.
+pub(crate) fn error_object(failure: &Failure) -> Value {
+    let text = errors::text(failure);
+    let mut lines = text.splitn(3, '\n');
+    let first = lines.next().unwrap_or_default();
+    let message = first.split_once(": ").map_or(first, |(_, message)| message);
+    json!({
+        "code": failure.name(),
+        "message": message,
+        "next": lines.next(),
+        "facts": lines.next(),
+    })
+}
+
+impl DeskWorld {
+    /// Returns the document that `name` leads to, and the section in it if the name has one.
+    pub(crate) fn document_named(
+        &self,
+        name: &str,
+        context: &CallContext,
+    ) -> Result<(String, Option<String>), Failure> {
+        let located = self.roots_for(context).locate(name)?;
+        match located.target {
+            FoundTarget::Document(path) => Ok((path.as_str().to_owned(), None)),
+            FoundTarget::Section { path, id } => Ok((path.as_str().to_owned(), Some(id))),
+            FoundTarget::Top | FoundTarget::Folder(_) => {
+                let what = format!("{} is a folder.", errors::named(name));
+                Err(errors::failure(&errors::WRONG_KIND, what, ""))
+            }
+        }
+    }
+
+    /// Returns the address of a note, or the place of its file if the desk has no other address for it.
+    pub(crate) fn address_to_open(
+        &self,
+        id: &str,
+        context: &CallContext,
+    ) -> Result<String, Failure> {
+        let roots = self.roots_for(context);
+        let located = roots.locate(id)?;
+        let root = located.root;
+        let path = match &located.target {
+            FoundTarget::Top => None,
+            FoundTarget::Folder(path)
+            | FoundTarget::Document(path)
+            | FoundTarget::Section { path, .. } => Some(path),
+        };
+        let file = path.map_or_else(
+            || root.location.clone(),
+            |path| root.location.join(path.as_str()),
+        );
+        Ok(file.display().to_string())
+    }
+
+    /// Returns the base that `delete` takes for `id` as it is now.
+    pub(crate) fn base_to_delete(
+        &self,
+        id: &str,
+        context: &CallContext,
+    ) -> Result<String, Failure> {
+        let roots = self.roots_for(context);
+        let located = roots.locate(id)?;
+        let editor = &located.root.folder.editor;
+        let (path, section) = match &located.target {
+            // Neither has a base.
+            FoundTarget::Top | FoundTarget::Folder(_) => return Ok(String::new()),
+            FoundTarget::Document(path) => (path, None),
+            FoundTarget::Section { path, id } => (path, Some(id)),
+        };
+        let view = editor
+            .view(path)
+            .map_err(|error| roots.editor_failure(located.root, &error, id))?;
+        let section = section.and_then(|id| view.section(view.position_of(id)?));
+        Ok(section.map_or_else(|| short_hash(view.hash()), |section| section.subtree_hash))
+    }
+}

@@ -1,0 +1,24 @@
+//! The tools of the desk: one file each, one table.
+
+mod create;
+mod delete;
+mod edit;
+mod rename;
+mod set_fields;
+mod undo;
+
+use sectile_mcp::Tool;
+
+use super::DeskWorld;
+
+/// All tools, in listing order: those that read, then those that write.
+pub(super) fn table() -> Vec<Tool<DeskWorld>> {
+    vec![
+        create::tool(),
+        edit::tool(),
+        set_fields::tool(),
+        rename::tool(),
+        delete::tool(),
+        undo::tool(),
+    ]
+}
