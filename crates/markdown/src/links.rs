@@ -21,7 +21,8 @@ mod wiki;
 
 pub use aliases::aliases;
 pub(crate) use aliases::aliases_of;
-pub(crate) use anchors::{AnchorNameReader, AnchorReader};
+pub(crate) use anchors::AnchorNameReader;
+pub(crate) use anchors::AnchorReader;
 pub use anchors::{
     AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
     moved_anchors,

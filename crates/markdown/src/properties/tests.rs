@@ -224,6 +224,22 @@ fn one_pass_finds_what_the_single_functions_find() {
     assert!(matches!(blocks.as_slice(), [one] if one.starts_with(" ^f\n")));
 }
 
+#[test]
+fn definitions_know_their_uses() {
+    let text = "A [first][Ref  one] and [ref one][] and [Ref One].\n\n%% [ref one] %%\n\n[other]\n\n\
+                [ref one]: x.md\n[other]: https://x.y\n[unused]: y.md\n";
+    let facts = examine(&Source::new(text.as_bytes()), 100);
+    let found = facts.links.iter();
+    let found: Vec<(&str, Vec<&str>)> = found
+        .map(|link| {
+            let uses = link.uses.iter().map(|span| &text[span.range()]);
+            (link.path.text.as_str(), uses.collect())
+        })
+        .collect();
+    let uses = vec!["[first][Ref  one]", "[ref one][]", "[Ref One]"];
+    assert_eq!(found, [("x.md", uses), ("y.md", vec![])]);
+}
+
 /// Compares what [`examine`] finds with what each function finds by itself.
 fn same_facts(bytes: &[u8]) -> Result<(), TestCaseError> {
     let source = Source::new(bytes);
@@ -231,7 +247,10 @@ fn same_facts(bytes: &[u8]) -> Result<(), TestCaseError> {
     let cut = chunks(&source, 40);
     prop_assert_eq!(facts.chunks.document, cut.document);
     prop_assert_eq!(facts.chunks.chunks, cut.chunks);
-    prop_assert_eq!(facts.links, links(&source));
+    let found = facts.links;
+    let is_inside = |link: &crate::Link| link.uses.iter().all(|span| span.end <= bytes.len());
+    prop_assert!(found.iter().all(is_inside));
+    prop_assert_eq!(found, links(&source));
     prop_assert_eq!(
         facts.anchors.headings.len(),
         source.parse().sections().len()

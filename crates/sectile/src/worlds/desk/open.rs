@@ -12,7 +12,7 @@ use sectile_vault::{
 
 use super::{
     DeskSettings, DeskWorld, SHOWN_BYTES, editable_folder::EditableFolder, roots::DeskRoot,
-    settings::RootSettings, spec,
+    settings::RootSettings, spec, urls::UrlStyle,
 };
 use crate::{
     files,
@@ -206,6 +206,7 @@ fn open_root(
         );
     }
     Ok(DeskRoot {
+        urls: UrlStyle::of_folder(settings.url_template.as_deref(), &location),
         name: root.name.clone(),
         location,
         folder,

@@ -15,6 +15,7 @@ use super::{
         AMBIGUOUS, DELETED, INVALID_PATH, MALFORMED_ID, NOT_FOUND, OfferedId, editor_failure,
         failure, library_failure, listed, named,
     },
+    urls::UrlStyle,
 };
 
 /// One folder of a desk.
@@ -25,6 +26,8 @@ pub(super) struct DeskRoot {
     pub(super) location: PathBuf,
     /// Its notes and their index.
     pub(super) folder: EditableFolder,
+    /// How the addresses of its notes are made.
+    pub(super) urls: UrlStyle,
 }
 
 /// The roots that a caller can see.
@@ -209,7 +212,7 @@ impl<'a> VisibleRoots<'a> {
 }
 
 /// The failure for a name that nothing has.
-fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
+pub(super) fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
     let what = format!("There is nothing called {}.", named(given));
     let facts = match nearest {
         [] => String::new(),
