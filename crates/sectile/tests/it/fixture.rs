@@ -1,6 +1,7 @@
 //! A temporary vault with planted secrets, and the real binary serving it on stdio or HTTP.
 
 mod backends;
+mod desk;
 mod editor;
 /// Shared with the tests of the frame.
 #[path = "../../../mcp/tests/it/fixture.rs"]
@@ -13,6 +14,7 @@ mod vault;
 
 pub(crate) use self::{
     backends::{Backends, Where},
+    desk::{DeskClient, TestDesk},
     editor::{Editor, TestDocuments},
     eras::{Era, PATIENCE, initialize},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},

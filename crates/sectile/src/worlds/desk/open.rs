@@ -10,7 +10,10 @@ use sectile_vault::{
     editor::{EditorLimits, EditorOptions},
 };
 
-use super::{DeskSettings, DeskWorld, SHOWN_BYTES, roots::DeskRoot, settings::RootSettings, spec};
+use super::{
+    DeskSettings, DeskWorld, SHOWN_BYTES, roots::DeskRoot, settings::RootSettings, spec,
+    urls::UrlStyle,
+};
 use crate::{
     files,
     worlds::{OpenError, PathArgument, ServeContext, WorldEntry, WorldSettings, journal_key},
@@ -201,6 +204,7 @@ fn open_root(
         );
     }
     Ok(DeskRoot {
+        urls: UrlStyle::of_folder(settings.url_template.as_deref(), &location),
         name: root.name.clone(),
         location,
         folder,

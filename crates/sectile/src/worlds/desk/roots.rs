@@ -18,6 +18,7 @@ use super::{
         AMBIGUOUS, DELETED, INVALID_PATH, MALFORMED_ID, NOT_FOUND, OfferedId, editor_failure,
         failure, library_failure, listed, named,
     },
+    urls::UrlStyle,
 };
 
 /// Most headings that an unknown one is compared with: it bounds the cost of a mistake.
@@ -31,6 +32,8 @@ pub(super) struct DeskRoot {
     pub(super) location: PathBuf,
     /// Its notes and their index.
     pub(super) folder: EditableFolder,
+    /// How the addresses of its notes are made.
+    pub(super) urls: UrlStyle,
 }
 
 /// The roots that a caller can see.
@@ -278,7 +281,7 @@ fn first_line(root: &DeskRoot, id: &str) -> String {
 }
 
 /// The failure for a name that nothing has.
-fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
+pub(super) fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
     let what = format!("There is nothing called {}.", named(given));
     let facts = match nearest {
         [] => String::new(),

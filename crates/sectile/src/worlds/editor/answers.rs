@@ -461,10 +461,3 @@ pub(super) fn actor(context: &CallContext) -> String {
     let readable = name.chars().filter(|c| !c.is_control());
     readable.take(SHOWN).collect()
 }
-
-/// Formats milliseconds since 1970 as RFC 3339.
-pub(crate) fn timestamp(milliseconds: i64) -> String {
-    jiff::Timestamp::from_millisecond(milliseconds)
-        .map(|time| time.to_string())
-        .unwrap_or_default()
-}
