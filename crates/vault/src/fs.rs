@@ -10,6 +10,7 @@
 
 mod attributes;
 mod displaced;
+mod folders;
 mod nearest;
 mod plain;
 mod private;
@@ -33,7 +34,7 @@ pub(crate) use self::{
     displaced::RESCUED,
     plain::open_folder,
     private::{HeldLock, PrivateFolder},
-    replace::{LocatedNote, PathEntry, ReplaceStages, SwapOutcome},
+    replace::{LocatedNote, OpenFolders, PathEntry, ReplaceStages, SwapOutcome},
     temporary::StepName,
 };
 use crate::NotePath;

@@ -78,6 +78,23 @@ impl LinkSnapshot<'_> {
             .filter(|(_, drafted)| drafted.aliases(side).binary_search(&key).is_ok())
             .map(|(index, _)| Target::Drafted(index))
             .collect();
+        let known = self
+            .source()
+            .and_then(|source| source.documents_with_alias(name));
+        if let Some(known) = known {
+            let others = known.into_iter().filter(|path| {
+                self.draft_from(path.as_str()).is_none() && !self.folder.is_hidden(path)
+            });
+            let paths: BTreeSet<NotePath> = others.collect();
+            let has_alias = |path: &NotePath| {
+                work::count(1);
+                let start = front_matter_of(self, path);
+                start.is_some_and(|start| of(&start).binary_search(&key).is_ok())
+            };
+            let paths = paths.into_iter().filter(has_alias);
+            found.extend(paths.map(|path| Target::Other(path.as_str().to_owned())));
+            return only_one(&found);
+        }
         match self.aliases() {
             Ok(aliases) => {
                 let paths = aliases.0.get(&key).into_iter().flatten();
@@ -86,10 +103,14 @@ impl LinkSnapshot<'_> {
             // Reported by `trouble`.
             Err(_) => return Err(LinkFailure::Unseen),
         }
-        match found.as_slice() {
-            [only] => Ok(only.clone()),
-            [] => Err(LinkFailure::Because(reason::NO_DOCUMENT)),
-            _ => Err(LinkFailure::Because(reason::SEVERAL_ALIASES)),
-        }
+        only_one(&found)
+    }
+}
+
+fn only_one(found: &[Target]) -> Result<Target, LinkFailure> {
+    match found {
+        [only] => Ok(only.clone()),
+        [] => Err(LinkFailure::Because(reason::NO_DOCUMENT)),
+        _ => Err(LinkFailure::Because(reason::SEVERAL_ALIASES)),
     }
 }
