@@ -9,9 +9,11 @@ mod errors;
 mod fetched;
 mod fields;
 mod lists;
+mod memory;
 mod open;
 mod paging;
 mod passages;
+mod prompts;
 mod roots;
 mod settings;
 mod shell;
@@ -45,6 +47,8 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
     WorldSpec {
         tools: tools::table(),
         describe: Some(describe::describe),
+        prompts: prompts::table(),
+        complete: Some(prompts::complete),
         sessions: true,
         lenient_scalars: true,
         argument_errors: Some(&errors::INVALID_ARGUMENTS),
