@@ -14,7 +14,7 @@ use crate::{
 pub struct NoteFacts {
     /// The sections and the chunks, as [`chunks`](crate::chunks()) returns them.
     pub chunks: Chunks,
-    /// The links, as [`links`](crate::links()) returns them, with the uses of definitions.
+    /// The links, as [`links`](crate::links()) returns them.
     pub links: Vec<Link>,
     /// The names of its headings and blocks.
     pub anchors: AnchorNames,

@@ -1,5 +1,7 @@
 //! Ids lead where people mean, or are refused; and what is written is found at once.
 
+#![expect(clippy::disallowed_methods, reason = "tests make the files")]
+
 use std::fs;
 
 use proptest::prelude::*;

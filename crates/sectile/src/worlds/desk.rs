@@ -4,7 +4,6 @@
 
 mod answers;
 mod describe;
-mod editable_folder;
 mod errors;
 mod fetched;
 mod fields;

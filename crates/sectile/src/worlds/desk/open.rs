@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sectile_library::{clock, live_folder::LiveFolderOptions};
+use sectile_library::{clock, editable_folder::EditableFolder, live_folder::LiveFolderOptions};
 use sectile_markdown::Digest;
 use sectile_mcp::Surface;
 use sectile_vault::{
@@ -11,8 +11,8 @@ use sectile_vault::{
 };
 
 use super::{
-    DeskSettings, DeskWorld, SHOWN_BYTES, editable_folder::EditableFolder, roots::DeskRoot,
-    settings::RootSettings, spec, urls::UrlStyle,
+    DeskSettings, DeskWorld, SHOWN_BYTES, roots::DeskRoot, settings::RootSettings, spec,
+    urls::UrlStyle,
 };
 use crate::{
     files,
@@ -135,7 +135,7 @@ fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), Op
                     "the root `{}` is inside the root `{}`.",
                     inner.name, outer.name
                 ))
-                .next("remove one of them from [desk.roots], or hide the folder in the outer one and move it"));
+                .next("remove one of them from [desk.roots]"));
             }
         }
     }
@@ -172,14 +172,12 @@ fn open_root(
         PathRules::new(patterns.to_vec()).map_err(|error| unusable(root, &error.to_string()))
     };
     let (hide, read, write) = (rules(&root.hide)?, rules(&root.read)?, rules(&root.write)?);
-    let walk = Walk::default().hiding(hide.clone()).reading(read.clone());
     let limits = EditorLimits {
         max_shown_bytes: SHOWN_BYTES,
         ..EditorLimits::default()
     };
     let editor = EditorOptions {
         limits,
-        walk: walk.clone(),
         hide,
         read,
         write,
@@ -188,7 +186,7 @@ fn open_root(
     };
     let index = LiveFolderOptions {
         location: location.clone(),
-        walk,
+        walk: Walk::default(),
         max_note_bytes: limits.max_document_bytes,
         cache: settings
             .cache

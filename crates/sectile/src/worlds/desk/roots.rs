@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use crate::worlds::desk::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
+use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
 use sectile_mcp::{CallContext, Failure};
 use sectile_vault::{NotePath, editor::EditorError};
 
