@@ -159,8 +159,8 @@ fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), Op
 fn unusable(root: &RootSettings, why: &str) -> OpenError {
     let folder = root.location.file_name().unwrap_or_default();
     match root.name.as_str() {
-        "" => OpenError::usage(format_args!(
-            "`{}` cannot be served: {why}.",
+        "" => OpenError::failed(format_args!(
+            "the folder `{}` cannot be used: {why}.",
             folder.to_string_lossy()
         ))
         .next("give a folder: sectile serve desk DIR"),
