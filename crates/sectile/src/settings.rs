@@ -33,6 +33,12 @@ pub(crate) trait SettingsSection {
 
     /// Checks the section and reports all of its mistakes at once.
     fn check(&self, reader: SettingsReader<'_>) -> Result<Self::Checked, ConfigErrors>;
+
+    /// Returns the names of the roots that callers can be bound to; `None` if the section names none, so that a name
+    /// cannot be known to be wrong.
+    fn root_names(&self) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// Returns all numbers in a section, by the full names of their settings.

@@ -15,7 +15,7 @@ use sectile_mcp::WorldCard;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
-    editing::{arguments_digest, journal_key, key_of_this_process, yaml_value},
+    editing::{arguments_digest, journal_key, key_of_this_process, timestamp, yaml_value},
     entry::{OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder},
 };
 use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};
@@ -58,6 +58,11 @@ macro_rules! settings_of_worlds {
                     ($(Some($world),)*) => Ok(WorldSettings { $($world,)* }),
                     _ => Err(mistakes),
                 }
+            }
+
+            fn root_names(&self) -> Option<Vec<String>> {
+                let of_worlds = [$(self.$world.root_names(),)*];
+                of_worlds.into_iter().flatten().reduce(|all, more| [all, more].concat())
             }
         }
     };

@@ -36,7 +36,7 @@ pub use self::{
         part::{is_hash, page, part_hash, short_hash},
         section::{SectionInfo, SectionRef},
     },
-    watch::CallHooks,
+    watch::{CallHooks, NameSource},
     write::{
         WriteRequest,
         operation::{
@@ -148,6 +148,21 @@ impl EditorOptions {
             write: PathRules::default(),
             read_only: false,
         }
+    }
+}
+
+impl EditorOptions {
+    /// Returns the walk with the rules about what is hidden: what callers see.
+    #[must_use]
+    pub fn visible_walk(&self) -> Walk {
+        let mut walk = self.walk.clone();
+        if !self.hide.is_empty() {
+            walk = walk.hiding(self.hide.clone());
+        }
+        if !self.read.is_empty() {
+            walk = walk.reading(self.read.clone());
+        }
+        walk
     }
 }
 

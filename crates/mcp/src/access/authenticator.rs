@@ -65,7 +65,7 @@ pub enum AccessDenial {
     Invalid(&'static str),
     /// There is more than one set of credentials.
     Ambiguous,
-    /// The credentials are valid, but not for this vault.
+    /// The credentials are valid, but not for this vault or this world.
     NoAccess,
     /// The credentials cannot be checked now.
     Unavailable,
@@ -166,7 +166,7 @@ impl Authenticator {
     }
 
     /// Confirms that a caller who signed in before still could, and would be the same caller: with the same key or
-    /// token, for the same vault, in the same role.
+    /// token, for the same vault and roots, in the same role.
     ///
     /// # Errors
     /// Returns an error if they could not sign in, or would be a different caller.
@@ -181,6 +181,7 @@ impl Authenticator {
                 .ok_or(AccessDenial::Invalid("revoked_api_key"))?;
             let is_same = holder.user == identity.user
                 && holder.role == identity.role
+                && holder.roots == identity.roots
                 && holder.good_for().contains(&identity.vault.as_str());
             return is_same.then_some(()).ok_or(AccessDenial::NoAccess);
         }
@@ -250,6 +251,7 @@ impl Authenticator {
             effective_user: None,
             vault: choose(vault, Some(&holder.good_for()))?,
             role: holder.role,
+            roots: holder.roots.clone(),
             token: None,
             mark: Some(Arc::new(mark)),
             expires: None,
@@ -293,6 +295,7 @@ impl Authenticator {
             effective_user,
             vault,
             role,
+            roots: None,
             token: Some(Secret::new(text)),
             mark: None,
             expires: bearer.expires,

@@ -42,6 +42,9 @@ pub struct Identity {
     pub vault: String,
     /// The caller's role, which decides what it may use.
     pub role: Role,
+    /// The roots that the caller's key is bound to; `None` means all. Its role may narrow them further: see
+    /// [`Acl::roots_of`](super::Acl::roots_of).
+    pub roots: Option<Vec<String>>,
     /// The bearer token, which is forwarded to an upstream store. A caller with a key has none.
     pub token: Option<Secret>,
     /// Identifies the key, if the caller signed in with one.

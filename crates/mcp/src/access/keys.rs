@@ -33,6 +33,13 @@ pub(super) fn is_header_safe(name: &str) -> bool {
     (1..=256).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
+/// Returns whether a key can be bound to these roots. An empty list is a mistake: it could be meant for all or for none.
+fn are_root_names(roots: Option<&[String]>) -> bool {
+    let is_name =
+        |name: &String| (1..=256).contains(&name.len()) && !name.contains(char::is_control);
+    roots.is_none_or(|roots| !roots.is_empty() && roots.iter().all(is_name))
+}
+
 /// The keys of a server. It never holds the text of a key.
 #[derive(Clone, Default)]
 pub struct KeyFile {
@@ -66,6 +73,8 @@ pub struct KeyHolder {
     pub role: Role,
     /// The vaults that the key is valid for; empty means `default`.
     pub vaults: Vec<String>,
+    /// The roots that the key is bound to, at least one; `None` means all.
+    pub roots: Option<Vec<String>>,
 }
 
 impl KeyHolder {
@@ -116,6 +125,9 @@ pub enum KeyError {
     /// A vault cannot be sent in a header.
     #[error("a vault must be 1 to 256 visible ASCII characters without spaces")]
     Vault,
+    /// A root cannot have this name, or there are none.
+    #[error("a root must be 1 to 256 bytes without control characters")]
+    Root,
     /// The time is not a valid time.
     #[error("the time is not in RFC 3339 format")]
     Time,
@@ -147,6 +159,8 @@ struct KeyFormat {
     user: String,
     role: String,
     vaults: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    roots: Option<Vec<String>>,
     created: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     revoked: Option<String>,
@@ -208,6 +222,9 @@ impl KeyFile {
         }
         if !holder.vaults.iter().all(|vault| is_header_safe(vault)) {
             return Err(KeyError::Vault);
+        }
+        if !are_root_names(holder.roots.as_deref()) {
+            return Err(KeyError::Root);
         }
         if !is_time(created) {
             return Err(KeyError::Time);
@@ -312,6 +329,9 @@ impl KeyFormat {
         if !self.vaults.iter().all(|vault| is_header_safe(vault)) {
             return Err("a vault is not 1 to 256 visible ASCII characters");
         }
+        if !are_root_names(self.roots.as_deref()) {
+            return Err("the roots are not names of 1 to 256 bytes, at least one");
+        }
         let role = Role::named(&self.role);
         if role.name() != self.role {
             return Err("the role is unknown");
@@ -325,6 +345,7 @@ impl KeyFormat {
                 user: self.user,
                 role,
                 vaults: self.vaults,
+                roots: self.roots,
             },
             created: self.created,
             revoked: self.revoked,
@@ -341,6 +362,7 @@ impl From<&StoredKey> for KeyFormat {
             user: key.holder.user.clone(),
             role: key.holder.role.name().to_owned(),
             vaults: key.holder.vaults.clone(),
+            roots: key.holder.roots.clone(),
             created: key.created.clone(),
             revoked: key.revoked.clone(),
             salt: STANDARD.encode(key.salt),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::NameSet;
+use super::{Identity, NameSet};
 
 /// The role of a signed-in caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,11 +51,12 @@ impl fmt::Display for Role {
     }
 }
 
-/// The table of what each role may use. If the settings name nothing for a role, the effect decides: everyone may read,
-/// viewers may not change anything.
+/// The table of what each role may use, and in which roots. If the settings name nothing for a role, the effect decides:
+/// everyone may read, viewers may not change anything, and both in all roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
     given: [NameSet; 4],
+    roots: [Vec<String>; 4],
 }
 
 /// Something that may be used, as the table sees it.
@@ -82,6 +83,30 @@ impl Acl {
         acl
     }
 
+    /// Binds each role that has any names here to the roots of these names.
+    #[must_use]
+    pub fn with_roots(mut self, roots: impl IntoIterator<Item = (Role, Vec<String>)>) -> Self {
+        for (role, names) in roots {
+            self.roots[role as usize] = names;
+        }
+        self
+    }
+
+    /// Returns the roots that a caller is bound to, by its key, by its role or by both; `None` means all.
+    #[must_use]
+    pub fn roots_of(&self, identity: &Identity) -> Option<Vec<String>> {
+        let of_role = &self.roots[identity.role as usize];
+        match (&identity.roots, of_role.as_slice()) {
+            (None, []) => None,
+            (None, of_role) => Some(of_role.to_vec()),
+            (Some(of_key), []) => Some(of_key.clone()),
+            (Some(of_key), of_role) => {
+                let both = of_key.iter().filter(|name| of_role.contains(name));
+                Some(both.cloned().collect())
+            }
+        }
+    }
+
     /// Returns whether `role` may use `thing`. Decides listings and calls alike.
     #[must_use]
     pub fn allows(&self, role: Role, thing: AccessTarget<'_>) -> bool {
@@ -93,10 +118,11 @@ impl Acl {
         }
     }
 
-    /// Returns whether `role` may use the same things under `other` as under this table.
+    /// Returns whether `role` may use the same things in the same roots under `other` as under this table.
     #[must_use]
     pub fn is_same_for(&self, role: Role, other: &Self) -> bool {
-        self.given[role as usize] == other.given[role as usize]
+        let index = role as usize;
+        self.given[index] == other.given[index] && self.roots[index] == other.roots[index]
     }
 
     /// Returns whether some role may not use everything.
@@ -117,6 +143,41 @@ mod tests {
             family: None,
             changes,
         }
+    }
+
+    #[test]
+    fn roots_are_those_of_key_and_role_together() {
+        let list =
+            |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
+        let acl = Acl::default().with_roots([
+            (Role::Viewer, list(&["work", "home"])),
+            (Role::Admin, Vec::new()),
+        ]);
+        for (role, of_key, expected) in [
+            (Role::Admin, None, None),
+            (Role::Admin, Some(&["home"][..]), Some(&["home"][..])),
+            (Role::Viewer, None, Some(&["work", "home"])),
+            (Role::Viewer, Some(&["home", "lab"]), Some(&["home"])),
+            (Role::Viewer, Some(&["lab"]), Some(&[])),
+            // Names are exact.
+            (Role::Viewer, Some(&["Home", "work "]), Some(&[])),
+        ] {
+            let identity = Identity {
+                key: "key:ann".to_owned(),
+                user: "ann".to_owned(),
+                effective_user: None,
+                vault: "default".to_owned(),
+                role,
+                roots: of_key.map(list),
+                token: None,
+                mark: None,
+                expires: None,
+            };
+            let roots = acl.roots_of(&identity);
+            assert_eq!(roots, expected.map(list), "{role}: {of_key:?}");
+        }
+        assert!(acl.is_same_for(Role::Admin, &Acl::default()));
+        assert!(!acl.is_same_for(Role::Viewer, &Acl::default()));
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::{
     call::error_text::{MAX_OFFERED, nearest, quoted},
 };
 
+/// The start of a message about arguments, unless the world's own error says it.
+pub(crate) const INVALID: &str = "Invalid arguments: ";
+
 /// Number of references that may lead from one schema to the next without going deeper into the arguments. Guards
 /// against schemas that refer to each other.
 const MAX_HOPS: usize = 32;
@@ -76,7 +79,7 @@ impl ArgumentRules<'_> {
             Some(row) => self.detailed(row, &wrong),
             None => Failure::new(
                 FailureKind::InvalidArguments,
-                format!("Invalid arguments: {}", wrong.what),
+                format!("{INVALID}{}", wrong.what),
             ),
         };
         failure.argument = wrong.argument;
@@ -93,7 +96,7 @@ impl ArgumentRules<'_> {
             facts.insert("missing".to_owned(), missing.to_vec().into());
         }
         let Some(unknown) = &wrong.unknown else {
-            let failure = row.failure(format!("Invalid arguments: {}", wrong.what));
+            let failure = row.failure(wrong.what.clone());
             return failure.with_detail(row.code, row.recovery, facts);
         };
         let near = self.nearest_names(unknown);
@@ -110,7 +113,7 @@ impl ArgumentRules<'_> {
                 known.join(", ")
             ),
         };
-        row.failure(format!("Invalid arguments: {what}"))
+        row.failure(what)
             .with_detail(row.code, row.recovery, facts)
             .offering("Nearest", near)
     }

@@ -192,6 +192,7 @@ impl Caller {
             progress: Progress::new(&request, sender.as_ref()),
             client_messages: sender,
             surface: OnceLock::new(),
+            roots: OnceLock::new(),
         };
         let channel = ClientChannel {
             request,

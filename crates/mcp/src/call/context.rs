@@ -32,6 +32,8 @@ pub struct CallContext {
     pub(crate) client_messages: Option<ClientSender>,
     /// The surface that was called.
     pub(crate) surface: OnceLock<Arc<Surface>>,
+    /// The roots that the caller is bound to, once somebody has asked.
+    pub(crate) roots: OnceLock<Option<Vec<String>>>,
 }
 
 impl CallContext {
@@ -47,6 +49,7 @@ impl CallContext {
             progress: Progress::SILENT,
             client_messages: None,
             surface: OnceLock::new(),
+            roots: OnceLock::new(),
         }
     }
 
@@ -109,6 +112,20 @@ impl CallContext {
     #[must_use]
     pub fn caller(&self) -> Option<&str> {
         self.identity.as_ref().map(|identity| identity.key.as_str())
+    }
+
+    /// Returns the roots that the caller is bound to, by its key and its role; `None` means all. Whatever is in another
+    /// root does not exist for it. The answer is the same for the whole call, even if the settings are read again.
+    #[must_use]
+    pub fn roots(&self) -> Option<&[String]> {
+        let roots = self.roots.get_or_init(|| {
+            let identity = self.identity.as_ref()?;
+            match self.surface.get() {
+                Some(surface) => surface.policy.roles.get().roots_of(identity),
+                None => identity.roots.clone(),
+            }
+        });
+        roots.as_deref()
     }
 
     fn caller_role(&self) -> CallerRole {

@@ -22,7 +22,7 @@ use crate::{
     CompletionRequest, Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
     access::Identity,
     call::{
-        arguments::ArgumentRules,
+        arguments::{ArgumentRules, INVALID},
         caller::{Caller, ClientChannel, ElicitationMode},
         caller_slots::{CallerSlot, NoFreeSlot},
         elicitation::{ElicitationReply, ElicitationRounds},
@@ -548,6 +548,12 @@ impl Surface {
         let failure = match self.argument_errors {
             // A type that is stricter than its schema says no more.
             Some(row) if failure.kind == row.kind && failure.detail.is_none() => {
+                let message = failure.message.strip_prefix(INVALID);
+                let message = message.map(|message| message.to_owned().into());
+                let failure = Failure {
+                    message: message.unwrap_or(failure.message),
+                    ..failure
+                };
                 failure.with_detail(row.code, row.recovery, JsonObject::new())
             }
             _ => failure,

@@ -36,8 +36,8 @@ pub use self::{
 };
 
 use self::{
-    admit::AdmissionStep, endpoint::Endpoint, readiness::Readiness, refusal::not_found,
-    sessions::Sessions,
+    admit::AdmissionStep, authenticate::AcceptedCredentials, endpoint::Endpoint,
+    readiness::Readiness, refusal::not_found, sessions::Sessions,
 };
 use crate::{
     Surface,
@@ -188,7 +188,10 @@ fn router(
         let sessions = world.surface.sessions.then(|| Arc::clone(&world.sessions));
         let served = Arc::new(Endpoint {
             service: world.service(),
-            tokens_only: world.surface.tokens_only,
+            credentials: AcceptedCredentials {
+                tokens_only: world.surface.tokens_only,
+                bound_to_roots: world.surface.has_roots,
+            },
             admission: AdmissionStep {
                 sessions,
                 large: Arc::clone(&large),

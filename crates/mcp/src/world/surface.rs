@@ -55,6 +55,9 @@ pub struct WorldSpec<S: 'static> {
     pub sessions: bool,
     /// Whether it acts elsewhere in the caller's name, which takes a token: API keys are not accepted over HTTP.
     pub tokens_only: bool,
+    /// Whether its tools keep callers to the roots that they are bound to; see [`CallContext::roots`]. Such callers are
+    /// not let into a world that does not.
+    pub has_roots: bool,
     /// Whether a string of digits is accepted for an integer argument, and `"true"` or `"false"` for a boolean one,
     /// where a string would not be. A null for an argument that is not required then counts as not given, and listings
     /// do not mention that it is accepted.
@@ -227,6 +230,7 @@ impl<S> WorldSpec<S> {
             complete: None,
             sessions: false,
             tokens_only: false,
+            has_roots: false,
             lenient_scalars: false,
             argument_errors: None,
             unknown_tool: UnknownTool::Code(-32602),
@@ -304,6 +308,7 @@ pub struct Surface {
     pub(crate) complete: Option<BoundCompleter>,
     pub(crate) sessions: bool,
     pub(crate) tokens_only: bool,
+    pub(crate) has_roots: bool,
     pub(crate) lenient_scalars: bool,
     pub(crate) argument_errors: Option<&'static ErrorRow>,
     pub(crate) unknown_tool: UnknownTool,
@@ -469,6 +474,7 @@ impl Surface {
             }),
             sessions: spec.sessions,
             tokens_only: spec.tokens_only,
+            has_roots: spec.has_roots,
             lenient_scalars: spec.lenient_scalars,
             argument_errors: spec.argument_errors,
             unknown_tool: spec.unknown_tool,

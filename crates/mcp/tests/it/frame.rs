@@ -22,6 +22,8 @@ mod progress;
 mod questions;
 /// Readiness of a world, as probes see it.
 mod readiness;
+/// Callers that are bound to roots.
+mod roots;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
 /// Answers and errors that are text.

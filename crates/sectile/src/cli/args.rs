@@ -279,7 +279,7 @@ pub(super) struct AuthArgs {
 pub(super) enum AuthCommand {
     /// Create a key for a user and print it once.
     AddKey(AddKeyArgs),
-    /// List the keys: their users, roles and vaults.
+    /// List the keys: their users, roles, vaults and roots.
     List {
         #[command(flatten)]
         place: KeysLocation,
@@ -302,6 +302,7 @@ pub(super) enum AuthCommand {
 Examples:
   sectile auth add-key --user ann --file keys.toml                     a key that may read
   sectile auth add-key --user ann --role editor --config sectile.toml  in the file that the settings name
+  sectile auth add-key --user ann --root work --file keys.toml         for one root of a server that has several
   sectile auth add-key --user ann --vault work --vault home            valid for two vaults of the hosted world")]
 pub(super) struct AddKeyArgs {
     /// The user that the key is for.
@@ -313,6 +314,9 @@ pub(super) struct AddKeyArgs {
     /// A vault that the key is valid for. May be given more than once [default: default].
     #[arg(long = "vault", value_name = "VAULT")]
     pub(super) vaults: Vec<String>,
+    /// A root that the key is bound to, by its name in the settings. May be given more than once [default: all roots].
+    #[arg(long = "root", value_name = "NAME")]
+    pub(super) roots: Vec<String>,
     #[command(flatten)]
     pub(super) place: KeysLocation,
 }

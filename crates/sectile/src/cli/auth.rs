@@ -33,6 +33,7 @@ fn add_key(args: &AddKeyArgs) -> Result<(), CliError> {
         user: args.user.clone(),
         role: args.role.into(),
         vaults: args.vaults.clone(),
+        roots: Some(args.roots.clone()).filter(|roots| !roots.is_empty()),
     };
     let key = files::update(&file, |text| {
         let mut keys = match text {
@@ -61,14 +62,18 @@ fn list(place: &KeysLocation, json: bool) -> Result<(), CliError> {
         let rows: Vec<Value> = keys
             .entries()
             .map(|key| {
-                json!({
+                let mut row = json!({
                     "id": key.id,
                     "user": key.holder.user,
                     "role": key.holder.role.name(),
                     "vaults": key.holder.good_for(),
                     "created": key.created,
                     "revoked": key.revoked,
-                })
+                });
+                if let Some(roots) = &key.holder.roots {
+                    row["roots"] = json!(roots);
+                }
+                row
             })
             .collect();
         return print(format_args!("{}\n", Value::Array(rows)));
@@ -82,8 +87,12 @@ fn list(place: &KeysLocation, json: bool) -> Result<(), CliError> {
             };
             let user = visible(&key.holder.user);
             let vaults = visible(&key.holder.good_for().join(", "));
+            let roots = match &key.holder.roots {
+                Some(roots) => format!("  only {}", visible(&roots.join(", "))),
+                None => String::new(),
+            };
             let text = format!(
-                "{:<9} {user}  {vaults}  {}",
+                "{:<9} {user}  {vaults}{roots}  {}",
                 key.holder.role.name(),
                 StyledText(DIM, state)
             );

@@ -20,7 +20,9 @@ use super::{
     raw::{self, RawConfig},
     settings::known_names,
 };
-use crate::settings::{ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader};
+use crate::settings::{
+    ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader, SettingsSection as _, nearest,
+};
 
 /// Time without a message after which a session goes to sleep.
 const REST_AFTER: Duration = Duration::from_millis(250);
@@ -162,9 +164,10 @@ impl AccessSettings {
             let names = mistakes.take(known_names(&key, list, loaded));
             given.extend(names.map(|names| (role, names)));
         }
-        match mistakes.is_empty() {
-            true => Ok(Acl::new(given)),
-            false => Err(mistakes),
+        let roots = mistakes.take(role_roots(loaded, loaded.raw.worlds.root_names()));
+        match (mistakes.is_empty(), roots) {
+            (true, Some(roots)) => Ok(Acl::new(given).with_roots(roots)),
+            _ => Err(mistakes),
         }
     }
 
@@ -172,6 +175,41 @@ impl AccessSettings {
     pub(crate) fn keys_file(loaded: &LoadedConfig, base: &Path) -> Option<PathBuf> {
         let reader = loaded.reader(base);
         reader.place(KEYS_FILE, &loaded.raw.server.auth.keys_file)
+    }
+}
+
+/// Returns the roots that each role is bound to. A name that is not one of `known` would shut the role out of everything,
+/// so it is an error.
+fn role_roots(
+    loaded: &LoadedConfig,
+    known: Option<Vec<String>>,
+) -> Result<[(Role, Vec<String>); 4], ConfigErrors> {
+    let raw = &loaded.raw.server.auth.role_roots;
+    let lists = [
+        (Role::Viewer, &raw.viewer),
+        (Role::Editor, &raw.editor),
+        (Role::Evaluator, &raw.evaluator),
+        (Role::Admin, &raw.admin),
+    ];
+    let mut mistakes = ConfigErrors::default();
+    for (role, list) in lists {
+        let key = format!("server.auth.role_roots.{role}");
+        for (index, name) in list.iter().enumerate() {
+            if let Some(known) = &known
+                && !known.contains(name)
+            {
+                mistakes.add(ConfigError::UnknownName {
+                    origin: loaded.origins.of_entry(&key, index),
+                    key: key.clone(),
+                    nearest: nearest(name, known.iter().map(String::as_str)),
+                    name: name.clone(),
+                });
+            }
+        }
+    }
+    match mistakes.is_empty() {
+        true => Ok(lists.map(|(role, list)| (role, list.clone()))),
+        false => Err(mistakes),
     }
 }
 

@@ -590,3 +590,90 @@ fn a_value_is_shown_as_json_of_its_kind() {
     assert_eq!(value("docs.enabled"), false);
     assert_eq!(value("server.limits.max_waiting"), 1024);
 }
+
+#[test]
+fn roots_of_the_desk_have_names_and_rules() {
+    let desk = resolve(
+        "[desk.roots]\nwork = \"notes/work\"\n[desk.roots.home]\npath = \"/home\"\nread = [\"a/\", \"b/\"]\nwrite = [\"a/\"]\n\
+         hide = [\"a/private/\"]\n",
+        &[("SECTILE_DESK__CACHE", "cached")],
+    )
+    .unwrap()
+    .worlds
+    .desk;
+    let [home, work] = desk.roots.as_slice() else {
+        panic!("{desk:?}");
+    };
+    assert_eq!((home.name.as_str(), work.name.as_str()), ("home", "work"));
+    assert_eq!(home.location, Path::new("/home"));
+    assert_eq!(home.read, ["a/", "b/"]);
+    assert_eq!(home.write, ["a/"]);
+    assert_eq!(home.hide, ["a/private/"]);
+    assert_eq!(work.location, Path::new("base/notes/work"));
+    assert!(work.read.is_empty() && work.write.is_empty() && work.hide.is_empty());
+    assert_eq!(desk.cache.as_deref(), Some(Path::new("cached")));
+    assert_eq!(desk.root, None);
+}
+
+#[test]
+fn wrong_roots_of_the_desk_are_refused() {
+    for (text, position, expected) in [
+        (
+            "[desk.roots]\nwork = 1\n",
+            (2, 8),
+            "`desk.roots.work` must be a string in quotes, or a table headed [desk.roots.work].",
+        ),
+        (
+            "[desk.roots]\nwork = \"\"\n",
+            (2, 8),
+            "`desk.roots.work` must be the path of a folder.",
+        ),
+        (
+            "[desk.roots]\nWork = \"a\"\n",
+            (2, 8),
+            "`desk.roots.Work` must be named with 1 to 32 lower-case letters, digits, - and _.",
+        ),
+        (
+            "[desk.roots.work]\nhide = [\"a\"]\n",
+            (1, 1),
+            "`desk.roots.work` must be a table with the path of a folder in `path`.",
+        ),
+        (
+            "[desk.roots.work]\npath = \"a\"\nhide = \"a\"\n",
+            (3, 8),
+            "`desk.roots.work.hide` must be a list of strings.",
+        ),
+        (
+            "[desk.roots.work]\npath = \"a\"\nhid = [\"a\"]\n",
+            (3, 1),
+            "unknown setting `desk.roots.work.hid`. Did you mean `hide`?",
+        ),
+        (
+            "[desk.roots.work]\npath = \"a\"\nhide = [\"a\", \"{\"]\n",
+            (3, 14),
+            "`desk.roots.work.hide` has the pattern `{`, which is not valid. Write it as in a .gitignore file.",
+        ),
+        (
+            "[desk]\nroot = \"a\"\n[desk.roots]\nwork = \"b\"\n",
+            (2, 8),
+            "`desk.root` must be empty when desk.roots names folders.",
+        ),
+        (
+            "[desk]\nroots = [\"a\"]\n",
+            (2, 9),
+            "`desk.roots` must be strings or tables, each with a name of your choice in the settings file, in the section \
+             [desk.roots].",
+        ),
+    ] {
+        check_error_at(text, position, expected);
+    }
+    let many: String = (0..33)
+        .map(|number| format!("r{number} = \"a\"\n"))
+        .collect();
+    check_error(
+        &format!("[desk.roots]\n{many}"),
+        "sectile.toml: `desk.roots` must be at most 32 folders.",
+    );
+    let said = resolve("", &[("SECTILE_DESK__ROOTS", "a")]).err();
+    assert!(said.is_some_and(|said| said.contains("SECTILE_DESK__ROOTS")));
+}

@@ -3,21 +3,28 @@
 //! The work is done by `sectile_library` and `sectile_vault`; this is their contract: arguments, answers, errors.
 
 mod answers;
-mod editable_folder;
+mod describe;
 mod errors;
+mod fetched;
 mod fields;
+mod lists;
 mod open;
+mod paging;
 mod passages;
 mod roots;
 mod settings;
 mod shell;
+mod since;
+mod snippet;
+mod text_page;
 mod tools;
+mod urls;
 
 use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
-    open::{ENTRY, open_for_shell},
+    open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,
 };
@@ -36,12 +43,14 @@ pub(crate) struct DeskWorld {
 pub(crate) fn spec() -> WorldSpec<DeskWorld> {
     WorldSpec {
         tools: tools::table(),
+        describe: Some(describe::describe),
         sessions: true,
+        has_roots: true,
         lenient_scalars: true,
         argument_errors: Some(&errors::INVALID_ARGUMENTS),
         ..WorldSpec::new(
             "desk",
-            include_str!("desk/instructions.md"),
+            describe::INSTRUCTIONS,
             errors::envelope,
             errors::list,
         )

@@ -1,4 +1,4 @@
-//! Shared parts of the worlds that edit: the key of the history, the digest of a request, values of front matter.
+//! Shared parts of the worlds that edit: the key of the history, the digest of a request, values of front matter, times.
 
 use std::path::Path;
 
@@ -68,4 +68,11 @@ pub(crate) fn yaml_value(value: &Value) -> Option<Yaml> {
                 .collect::<Option<_>>()?,
         ),
     })
+}
+
+/// Formats milliseconds since 1970 as RFC 3339.
+pub(crate) fn timestamp(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map(|time| time.to_string())
+        .unwrap_or_default()
 }

@@ -27,7 +27,6 @@ use tokio::sync::broadcast;
 
 use self::errors::CallSubject;
 pub(crate) use self::{
-    answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
     open::ENTRY,
     settings::{EditorSection, EditorSettings},

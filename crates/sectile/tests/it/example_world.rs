@@ -23,7 +23,6 @@ use sectile_vault::{
     editor::{CallHooks, EditText, EditorOptions, Operation, Scope, WriteRequest},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::fixture::PATIENCE;
 
@@ -35,7 +34,7 @@ struct ExampleWorld {
 
 #[derive(Serialize, JsonSchema)]
 struct ExampleAnswer {
-    /// Ids of passages, the text of one, or a diff.
+    /// Ids of passages, or a diff.
     lines: Vec<String>,
 }
 
@@ -82,11 +81,16 @@ fn find(world: &ExampleWorld, params: FindParams, call: &CallContext) -> Answere
     answer(found.hits.iter().map(|hit| hit.id.to_string()))
 }
 
-fn read(world: &ExampleWorld, params: ReadParams, _: &CallContext) -> Answered {
+/// Answers with the text itself: as JSON, a model would read it escaped.
+fn read(
+    world: &ExampleWorld,
+    params: ReadParams,
+    _: &CallContext,
+) -> Result<(String, AnswerFacts), Failure> {
     let malformed = || Failure::new(FailureKind::InvalidArguments, "Not an id from find.");
     let id = SourceId::parse(&params.id).ok_or_else(malformed)?;
     let quote = world.notes.quote(&id, 0).map_err(failed)?;
-    answer([quote.text].into_iter())
+    Ok((quote.text, AnswerFacts::default()))
 }
 
 fn edit(world: &ExampleWorld, params: EditParams, call: &CallContext) -> Answered {
@@ -124,11 +128,13 @@ fn surface(folder: &Path) -> Surface {
         notes: OpenCollections::new(library, IndexStorage::Folder(None), clock::now),
         editor: Editor::folder(folder, options).unwrap(),
     };
-    let envelope = |failure: &Failure| ErrorResponse::Result(json!({ "error": failure.told() }));
+    let envelope = |failure: &Failure| ErrorResponse::Text(failure.told());
     let spec = WorldSpec {
         tools: vec![
             Tool::read("find", "Find", "Find passages.").call(find),
-            Tool::read("read", "Read", "Read a passage that find returned.").call(read),
+            Tool::read("read", "Read", "Read a passage that find returned.")
+                .alias("source_id", "id")
+                .call_text(read),
             Tool::write("edit", "Edit", "Replace a passage of a document.").call(edit),
         ],
         ..WorldSpec::new("example", "Find, then read.", envelope, ErrorList::default)

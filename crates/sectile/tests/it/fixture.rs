@@ -1,6 +1,7 @@
 //! A temporary vault with planted secrets, and the real binary serving it on stdio or HTTP.
 
 mod backends;
+mod desk;
 mod editor;
 /// Shared with the tests of the frame.
 #[path = "../../../mcp/tests/it/fixture.rs"]
@@ -13,6 +14,7 @@ mod vault;
 
 pub(crate) use self::{
     backends::{Backends, Where},
+    desk::{DeskClient, TestDesk},
     editor::{Editor, TestDocuments},
     eras::{Era, PATIENCE, initialize},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},
@@ -42,6 +44,7 @@ pub(crate) fn sectile() -> Command {
     }
     // All processes of a test run are those of one user, who is not the one who runs the tests.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

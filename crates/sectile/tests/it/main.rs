@@ -35,6 +35,9 @@ mod vectors;
 /// The editor world: its contract, what it promises, and what other editors got wrong.
 mod editor;
 
+/// The desk: its tools, what they promise, and what others must not see.
+mod desk;
+
 /// The docs world: its documents.
 mod docs;
 

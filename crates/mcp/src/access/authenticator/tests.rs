@@ -20,6 +20,7 @@ fn with_key(vaults: &[&str]) -> (Authenticator, String) {
         user: "eve".to_owned(),
         role: Role::Editor,
         vaults: vaults.iter().map(|&vault| vault.to_owned()).collect(),
+        roots: None,
     };
     let key = keys.add(holder, NOW).unwrap();
     let mut settings = settings(tokens(Some(SECRET), None));
@@ -48,6 +49,7 @@ fn eve(vault: &str) -> AuthResult {
         effective_user: None,
         vault: vault.to_owned(),
         role: Role::Editor,
+        roots: None,
         token: None,
         mark: None,
         expires: None,
@@ -333,6 +335,7 @@ async fn a_key_is_confirmed_as_long_as_it_would_sign_the_same_caller_in() {
         user: "eve".to_owned(),
         role,
         vaults: vaults.iter().map(|&vault| vault.to_owned()).collect(),
+        roots: None,
     };
     let mut keys = KeyFile::default();
     let key = keys
@@ -353,6 +356,7 @@ async fn a_key_is_confirmed_as_long_as_it_would_sign_the_same_caller_in() {
         ("role = \"editor\"", "role = \"viewer\""),
         ("\"two\"", "\"three\""),
         ("user = \"eve\"", "user = \"mal\""),
+        ("created =", "roots = [\"work\"]\ncreated ="),
     ] {
         let changed = KeyFile::parse(&text.replace(change, by)).unwrap();
         let refused = with(&changed).confirm(&identity, &HERE).await;

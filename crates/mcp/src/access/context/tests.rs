@@ -107,6 +107,7 @@ async fn what_it_says_counts() {
             effective_user: effective_user.map(str::to_owned),
             vault: "one".to_owned(),
             role,
+            roots: None,
             token: Some(crate::access::Secret::new(plain.clone())),
             mark: None,
             expires: identity.expires,

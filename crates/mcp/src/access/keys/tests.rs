@@ -11,6 +11,7 @@ fn holder(user: &str) -> KeyHolder {
         user: user.to_owned(),
         role: Role::Editor,
         vaults: vec!["default".to_owned(), "second".to_owned()],
+        roots: (user == "bob").then(|| vec!["work".to_owned(), "Über uns".to_owned()]),
     }
 }
 
@@ -200,4 +201,33 @@ proptest! {
     fn no_text_is_too_odd_to_be_refused(text in ".{0,200}") {
         prop_assert!(KeyFile::parse(&text).is_err());
     }
+}
+
+#[test]
+fn a_key_may_be_bound_to_roots() {
+    let bound = |roots: &[&str]| KeyHolder {
+        roots: Some(roots.iter().map(|&root| root.to_owned()).collect()),
+        ..holder("ann")
+    };
+    let mut file = KeyFile::default();
+    let long = "x".repeat(257);
+    for wrong in [&[][..], &[""], &["a\nb"], &["work", long.as_str()]] {
+        let refused = file.add(bound(wrong), NOW).err();
+        assert_eq!(refused, Some(KeyError::Root), "{wrong:?}");
+    }
+    let key = file.add(bound(&["work", "Über uns"]), NOW).unwrap();
+    let text = file.to_text();
+    assert!(
+        text.contains("roots = [\"work\", \"Über uns\"]\n"),
+        "{text}"
+    );
+    let read = KeyFile::parse(&text).unwrap();
+    let expected = bound(&["work", "Über uns"]);
+    assert_eq!(read.verify(key.text.reveal()), Some(&expected));
+    for wrong in ["[]", "[\"\"]", "[\"a\\u0000\"]", "[1]", "\"work\""] {
+        let damaged = text.replace("[\"work\", \"Über uns\"]", wrong);
+        assert!(KeyFile::parse(&damaged).is_err(), "{wrong}");
+    }
+    // A key that is not bound is written as it always was.
+    assert!(!self::text().contains("roots"));
 }

@@ -57,6 +57,7 @@ fn every_algorithm_signs_somebody_in() {
             effective_user: None,
             vault: "default".to_owned(),
             role: Role::Viewer,
+            roots: None,
             token: Some(Secret::new(token)),
             mark: None,
             expires: Some(end()),

@@ -422,7 +422,7 @@ fn a_world_with_its_own_error_names_what_is_unknown_missing_or_wrong() {
     assert_eq!(
         said(json!({ "id": "a", "budgets": 5 })),
         (
-            "Invalid arguments: this tool does not take \"budgets\". It takes only: id, budget, is_deep, either, \
+            "this tool does not take \"budgets\". It takes only: id, budget, is_deep, either, \
              fields. Nearest: budget. Compare them with the schema."
                 .to_owned(),
             json!({ "unknown": ["\"budgets\""], "nearest": ["budget"], "takes": takes }),
@@ -438,15 +438,14 @@ fn a_world_with_its_own_error_names_what_is_unknown_missing_or_wrong() {
     assert_eq!(
         said(json!({})),
         (
-            "Invalid arguments: id is required. Compare them with the schema.".to_owned(),
+            "id is required. Compare them with the schema.".to_owned(),
             json!({ "argument": "id", "missing": ["id"] }),
         )
     );
     assert_eq!(
         said(json!({ "id": "a", "budget": [] })),
         (
-            "Invalid arguments: budget must be a JSON integer. Compare them with the schema."
-                .to_owned(),
+            "budget must be a JSON integer. Compare them with the schema.".to_owned(),
             json!({ "argument": "budget" }),
         )
     );

@@ -16,7 +16,8 @@ use super::refusal::{outcome, respond};
 use crate::{
     Observer,
     access::{
-        AccessDenial, Acl, Authenticator, ListenPermit, LiveValue, RateLimits, RequestCredentials,
+        AccessDenial, Acl, Authenticator, Identity, ListenPermit, LiveValue, RateLimits,
+        RequestCredentials,
     },
     call::error::Refusal,
 };
@@ -40,6 +41,15 @@ pub struct AuthenticationSettings {
     pub trusted_proxies: Vec<IpAddr>,
     /// Is notified of every request that is turned away.
     pub observer: Arc<dyn Observer>,
+}
+
+/// The credentials that a world accepts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AcceptedCredentials {
+    /// Whether only a token is accepted, not a key.
+    pub(super) tokens_only: bool,
+    /// Whether those of a caller who is bound to roots are accepted.
+    pub(super) bound_to_roots: bool,
 }
 
 /// The step that identifies the sender of a request before anything else in it is looked at.
@@ -73,11 +83,11 @@ impl AuthenticationStep {
         admitted.map_err(|wait| self.too_many("address_rate", wait))
     }
 
-    /// Identifies the sender of a request; if only tokens are accepted, a key is not.
+    /// Identifies the sender of a request.
     pub(super) async fn sign_in(
         &self,
         parts: &mut Parts,
-        tokens_only: bool,
+        accepted: AcceptedCredentials,
     ) -> Result<Option<Arc<ListenPermit>>, Box<Response>> {
         let Some(live) = &self.settings.authenticator else {
             return Ok(None);
@@ -88,10 +98,17 @@ impl AuthenticationStep {
         let asked = RequestCredentials {
             headers: &parts.headers,
             audience: [&resource, &self.settings.public_url],
-            tokens_only,
+            tokens_only: accepted.tokens_only,
         };
         let admit = |caller: &str| self.settings.rates.admit_caller(caller);
+        let is_bound = |identity: &Identity| {
+            let roles = self.settings.roles.get();
+            roles.roots_of(identity).is_some()
+        };
         let identity = match authenticator.authenticate_within(asked, admit).await {
+            Ok(identity) if !accepted.bound_to_roots && is_bound(&identity) => {
+                return Err(self.turn_away(&authenticator, &AccessDenial::NoAccess, &path));
+            }
             Ok(identity) => Arc::new(identity),
             Err(AccessDenial::TooMany(wait)) => return Err(self.too_many("caller_rate", wait)),
             Err(denied) => return Err(self.turn_away(&authenticator, &denied, &path)),

@@ -13,6 +13,7 @@ use rmcp::transport::StreamableHttpService;
 use super::{
     HttpSettings,
     admit::{AdmissionStep, AdmittedRequest, SESSION_ID, SessionUse},
+    authenticate::AcceptedCredentials,
     refusal::{SOON, as_json_rpc, foreign_origin, internal, is_json, outcome},
     sessions::{SessionReservation, Sessions, StreamSlot},
 };
@@ -27,7 +28,7 @@ use crate::{
 
 pub(super) struct Endpoint {
     pub(super) service: StreamableHttpService<McpServer, Sessions>,
-    pub(super) tokens_only: bool,
+    pub(super) credentials: AcceptedCredentials,
     pub(super) admission: AdmissionStep,
     pub(super) settings: HttpSettings,
 }
@@ -59,7 +60,7 @@ impl Endpoint {
         if !self.settings.origins.admit(&parts.headers, &parts.uri) {
             return Err(foreign_origin());
         }
-        let permit = authentication.sign_in(&mut parts, self.tokens_only).await?;
+        let permit = authentication.sign_in(&mut parts, self.credentials).await?;
         self.admission.admit(parts, body, permit).await
     }
 

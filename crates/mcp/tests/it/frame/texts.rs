@@ -46,6 +46,17 @@ fn read(
     }
 }
 
+/// Its schema has no upper bound.
+#[derive(Deserialize, JsonSchema)]
+struct LateParams {
+    #[schemars(with = "u64")]
+    count: u8,
+}
+
+fn late(_: &Shelf, params: LateParams, _: &CallContext) -> Result<(String, AnswerFacts), Failure> {
+    Ok((params.count.to_string(), AnswerFacts::default()))
+}
+
 fn title(_: &Shelf, params: ReadParams, _: &CallContext) -> Result<(String, AnswerFacts), Failure> {
     Ok((params.id, AnswerFacts::default()))
 }
@@ -77,6 +88,7 @@ fn surface() -> Surface {
                 .quick()
                 .call_text(read),
             Tool::destructive("title", "Title", "Read a title.").call_text(title),
+            Tool::read("late", "Late", "Count.").call_text(late),
         ],
         lenient_scalars: true,
         argument_errors: Some(&INVALID),
@@ -193,24 +205,29 @@ async fn an_error_is_one_text() {
         (
             "peek",
             json!({}),
-            "invalid_arguments: Invalid arguments: id is required.\nCompare them with the schema.",
+            "invalid_arguments: id is required.\nCompare them with the schema.",
         ),
         (
             "read",
             json!({ "path": "a", "id": "a" }),
-            "invalid_arguments: Invalid arguments: id is given twice: path is another name for it.\nCompare them with \
+            "invalid_arguments: id is given twice: path is another name for it.\nCompare them with \
              the schema.",
         ),
         (
             "read",
             json!({ "id": "a", "budgt": 5 }),
-            "invalid_arguments: Invalid arguments: this tool does not take \"budgt\". It takes only: id, \
+            "invalid_arguments: this tool does not take \"budgt\". It takes only: id, \
              budget.\nCompare them with the schema.",
+        ),
+        (
+            "late",
+            json!({ "count": 1_000_000 }),
+            "invalid_arguments: a value is out of range.\nCompare them with the schema.",
         ),
         (
             "read",
             json!({ "id": "a", "budget": "many" }),
-            "invalid_arguments: Invalid arguments: budget must be a JSON integer.\nCompare them with the schema.",
+            "invalid_arguments: budget must be a JSON integer.\nCompare them with the schema.",
         ),
     ] {
         assert_eq!(

@@ -1,5 +1,6 @@
 //! HTTP and sign-in settings that must be refused, and the results of those that are accepted.
 
+use super::*;
 use crate::config::{layers::load_with, settings::Settings};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -181,4 +182,30 @@ fn with_a_way_to_sign_in_any_address_will_do() {
     let settings = resolve(&text, &[]).expect("it is complete");
     assert!(settings.front.bind.ip().is_unspecified());
     assert!(resolve("", &[]).expect("defaults").access.auth.is_none());
+}
+
+#[test]
+fn roots_of_a_role_are_checked_against_those_of_the_worlds() {
+    let text = "[server.auth.role_roots]\nviewer = ['work', 'hom']\nadmin = ['work']\n";
+    let settings = resolve(text, &[]).expect("no world here names its roots");
+    assert_ne!(settings.access.roles, Acl::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sectile.toml");
+    crate::files::write_sample(&file, text).expect("a file can be written");
+    let loaded = load_with(Some(&file), &[], &[]).expect("it can be read");
+    let known = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
+    let roots = role_roots(&loaded, known(&["work", "hom", "lab"])).expect("all are known");
+    assert_eq!(
+        roots[0],
+        (Role::Viewer, vec!["work".to_owned(), "hom".to_owned()])
+    );
+    assert_eq!(roots[1], (Role::Editor, Vec::new()));
+    let refused = role_roots(&loaded, known(&["work", "home"])).expect_err("one is not");
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("`server.auth.role_roots.viewer` names `hom`"),
+        "{refused}"
+    );
+    assert!(refused.contains("`home`"), "{refused}");
+    assert!(!refused.contains("admin"), "{refused}");
 }

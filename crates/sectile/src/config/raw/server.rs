@@ -131,6 +131,9 @@ pub(crate) struct RawAuth {
     pub(crate) context: RawAuthContext,
     /// Permissions of each role, instead of the default that viewers may read and all others may also write.
     pub(crate) roles: RawRoles,
+    /// Roots that each role is bound to, in worlds with several roots. A caller whose key or role is bound to roots can use
+    /// no other root and no world without roots.
+    pub(crate) role_roots: RawRoleRoots,
 }
 
 /// Bearer tokens: JWTs signed with HS256 and a secret, or with RS256, ES256 or EdDSA and a key set.
@@ -201,6 +204,21 @@ pub(crate) struct RawRoles {
     /// If not empty, evaluators may use exactly these entries.
     pub(crate) evaluator: Vec<String>,
     /// If not empty, admins may use exactly these entries.
+    pub(crate) admin: Vec<String>,
+}
+
+/// Roots that each role is bound to. A role with an empty list may use all roots. A caller whose key is bound to roots too
+/// may use those that both name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RawRoleRoots {
+    /// If not empty, viewers, and callers with an unknown role, may use only these roots.
+    pub(crate) viewer: Vec<String>,
+    /// If not empty, editors may use only these roots.
+    pub(crate) editor: Vec<String>,
+    /// If not empty, evaluators may use only these roots.
+    pub(crate) evaluator: Vec<String>,
+    /// If not empty, admins may use only these roots.
     pub(crate) admin: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Answers of the tools that write: short, with everything that the next call needs.
 
 use schemars::JsonSchema;
-use sectile_markdown::edit::EditError;
+use sectile_markdown::{edit::EditError, estimate_tokens};
 use sectile_mcp::{
     Answer, AnswerFacts, CallContext, Failure, JsonObject, Tool, ToolBuilder, decode,
 };
@@ -18,10 +18,16 @@ use super::{
 };
 use crate::worlds::arguments_digest;
 
-/// Longest diff in an answer, in bytes: about half of what a write may cost beyond what was asked for.
-const MOST_DIFF: usize = 720;
-/// Longest diff of a preview, whose diff is what was asked for.
-const MOST_PREVIEW: usize = 12_000;
+/// Most tokens of an answer, a few less than the contract allows because tokens are only estimated.
+const MOST_TOKENS: usize = 360;
+/// Most tokens of the diff in a preview, where the diff is what was asked for.
+const MOST_PREVIEW_TOKENS: usize = 3000;
+/// Fewest tokens of a diff, however long the rest of the answer is.
+const LEAST_TOKENS: usize = 40;
+/// Most lines of a diff, unless it is a preview: a few show whether the change is the one that was meant.
+const MOST_LINES: usize = 24;
+/// Longest start of a line that is cut, in characters.
+const MOST_CUT_LINE: usize = 80;
 /// Most broken links that an answer names.
 const MOST_BROKEN: usize = 3;
 /// Longest description of a broken link, in characters.
@@ -113,6 +119,12 @@ impl WriteAnswer {
             ..Self::default()
         };
         (answer, AnswerFacts::default())
+    }
+
+    /// Returns about how many tokens the answer has.
+    fn tokens(&self) -> usize {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        estimate_tokens(&text)
     }
 }
 
@@ -206,6 +218,11 @@ impl VisibleRoots<'_> {
             (EditorError::Edit(EditError::TextCount { .. }), Some(Operation::EditText(edit))) => {
                 with_facts(failed, self.passage_facts(root, edit))
             }
+            // A path where no note may be answers like one where there is none, whether or not something is there.
+            (
+                EditorError::DocumentNotFound,
+                Some(Operation::CreateDocument(_) | Operation::RenameDocument(_)),
+            ) => self.editor_failure(root, &EditorError::NotADocument, id),
             (EditorError::DocumentChanged, Some(Operation::EditText(edit))) => {
                 match self.document_conflict(root, edit) {
                     Some(conflict) => self.editor_failure(root, &conflict, id),
@@ -254,8 +271,6 @@ impl VisibleRoots<'_> {
             (AnswerSubject::Gone, ..) | (_, None, _) => (id, None),
             (_, Some(path), _) => (self.id_of(root, path, None), base_of(root, path, &report)),
         };
-        let most = if is_preview { MOST_PREVIEW } else { MOST_DIFF };
-        let (diff, is_cut) = diff(&report.documents, most);
         let mut notes = Vec::new();
         for (holds, note) in [
             (is_preview, PREVIEW),
@@ -270,11 +285,11 @@ impl VisibleRoots<'_> {
         }
         let broken = report.broken_links.iter().take(MOST_BROKEN);
         let count = report.documents.len();
-        let answer = WriteAnswer {
+        let mut answer = WriteAnswer {
             id,
             base,
             change: report.entry.map(|number| self.change_id(root, number)),
-            diff,
+            diff: String::new(),
             documents: (count > 1).then_some(count),
             repaired: report.repaired_links,
             broken: broken.map(|link| self.broken(root, link)).collect(),
@@ -283,6 +298,20 @@ impl VisibleRoots<'_> {
             notes,
             merged: report.steps.iter().any(|step| step.merged),
         };
+        let room = match is_preview {
+            true => DiffRoom {
+                tokens: MOST_PREVIEW_TOKENS,
+                lines: usize::MAX,
+            },
+            false => DiffRoom {
+                tokens: MOST_TOKENS
+                    .saturating_sub(answer.tokens())
+                    .max(LEAST_TOKENS),
+                lines: MOST_LINES,
+            },
+        };
+        let (diff, is_cut) = diff(&report.documents, room);
+        answer.diff = diff;
         let facts = AnswerFacts {
             sections: Some(report.steps.len()),
             truncated: is_cut,
@@ -327,32 +356,49 @@ fn base_of(root: &DeskRoot, path: &str, report: &WriteReport) -> Option<String> 
     }
 }
 
-/// The changed lines of all documents, at most about `most` bytes, and whether something was left out. The names of the
-/// documents are given only if there are several.
-fn diff(documents: &[DocumentReport], most: usize) -> (String, bool) {
-    let mut text = String::new();
-    let mut is_cut = false;
-    for document in documents {
-        is_cut |= document.diff_truncated;
-        let hunks = document
-            .diff
-            .lines()
-            .filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "));
-        if documents.len() > 1 {
-            text += &format!("{}:\n", document.path);
+/// The length that a diff may have.
+#[derive(Clone, Copy, Debug)]
+struct DiffRoom {
+    tokens: usize,
+    lines: usize,
+}
+
+impl DiffRoom {
+    /// Takes the room of a line, or returns `false` if there is not enough.
+    fn take(&mut self, line: &str) -> bool {
+        // A quotation mark or a line end is two characters in JSON.
+        let needed = estimate_tokens(line) + 1;
+        let fits = self.lines > 0 && needed <= self.tokens;
+        if fits {
+            self.lines -= 1;
+            self.tokens -= needed;
         }
-        for line in hunks {
-            if text.len() + line.len() > most {
-                let room = most.saturating_sub(text.len());
-                let start: String = line.chars().take(room.min(line.len()) / 4).collect();
-                text += &format!("{start}…\n");
-                return (text.trim_end().to_owned(), true);
+        fits
+    }
+}
+
+/// The changed lines of all documents as far as there is room, and whether something was left out. The names of the
+/// documents are given only if there are several.
+fn diff(documents: &[DocumentReport], mut room: DiffRoom) -> (String, bool) {
+    let mut lines = Vec::new();
+    for document in documents {
+        let name = (documents.len() > 1).then(|| format!("{}:", document.path));
+        let is_header = |line: &&str| line.starts_with("--- ") || line.starts_with("+++ ");
+        let hunks = document.diff.lines().skip_while(is_header);
+        for line in name.iter().map(String::as_str).chain(hunks) {
+            if !room.take(line) {
+                let start: String = line.chars().take(MOST_CUT_LINE.min(room.tokens)).collect();
+                lines.push(format!("{start}…"));
+                return (lines.join("\n"), true);
             }
-            text += line;
-            text.push('\n');
+            lines.push(line.to_owned());
+        }
+        if document.diff_truncated {
+            lines.push("…".to_owned());
         }
     }
-    (text.trim_end().to_owned(), is_cut)
+    let is_cut = documents.iter().any(|document| document.diff_truncated);
+    (lines.join("\n"), is_cut)
 }
 
 /// The author of a change, as the history names it: the caller that signed in, or else the client.

@@ -1,5 +1,6 @@
 //! Fields of the front matter, as callers give them.
 
+use sectile_markdown::{Timestamp, Value};
 use sectile_mcp::{Failure, JsonObject, quoted};
 use sectile_vault::{
     NotePath,
@@ -20,9 +21,21 @@ pub(super) fn set_fields(
             let what = format!("The number in {} is out of range.", quoted(&key));
             failure(&FRONT_MATTER, what, "")
         })?;
-        Ok(operation(path, key, Some(value), base))
+        Ok(operation(path, key, Some(with_dates(value)), base))
     };
     fields.into_iter().map(set).collect()
+}
+
+/// Returns the value with dates where strings are written like dates: JSON has none, and in quotes they would be text.
+fn with_dates(value: Value) -> Value {
+    match value {
+        Value::String(text) => match Timestamp::new(&text) {
+            Some(date) => Value::Timestamp(date),
+            None => Value::String(text),
+        },
+        Value::List(items) => Value::List(items.into_iter().map(with_dates).collect()),
+        value => value,
+    }
 }
 
 /// Returns the operations that remove these fields.
@@ -36,12 +49,7 @@ pub(super) fn unset_fields(
         .map(move |key| operation(path, key, None, base))
 }
 
-fn operation(
-    path: &NotePath,
-    key: String,
-    value: Option<sectile_markdown::Value>,
-    base: Option<&str>,
-) -> Operation {
+fn operation(path: &NotePath, key: String, value: Option<Value>, base: Option<&str>) -> Operation {
     Operation::SetFrontMatter(SetFrontMatter {
         path: Some(path.clone()),
         key,

@@ -1,9 +1,14 @@
 //! The tools of the desk: one file each, one table.
 
+mod changes;
 mod create;
 mod delete;
 mod edit;
+mod fetch;
+mod links;
+mod outline;
 mod rename;
+mod search;
 mod set_fields;
 mod undo;
 
@@ -14,6 +19,11 @@ use super::DeskWorld;
 /// All tools, in listing order: those that read, then those that write.
 pub(super) fn table() -> Vec<Tool<DeskWorld>> {
     vec![
+        search::tool(),
+        fetch::tool(),
+        outline::tool(),
+        links::tool(),
+        changes::tool(),
         create::tool(),
         edit::tool(),
         set_fields::tool(),

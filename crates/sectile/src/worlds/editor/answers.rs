@@ -317,6 +317,7 @@ impl EditorWorld {
         let watch = CallHooks {
             stop: &stop,
             progress: &|done, total| context.progress.report(done, total, "documents"),
+            ..CallHooks::none()
         };
         let mut result = self.editor.write(&request, watch);
         if let Err(EditorError::NotConfirmed { bytes }) = &result
@@ -460,11 +461,4 @@ pub(super) fn actor(context: &CallContext) -> String {
     let name = context.client.as_deref().unwrap_or("unnamed client");
     let readable = name.chars().filter(|c| !c.is_control());
     readable.take(SHOWN).collect()
-}
-
-/// Formats milliseconds since 1970 as RFC 3339.
-pub(crate) fn timestamp(milliseconds: i64) -> String {
-    jiff::Timestamp::from_millisecond(milliseconds)
-        .map(|time| time.to_string())
-        .unwrap_or_default()
 }

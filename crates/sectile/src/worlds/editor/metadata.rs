@@ -5,7 +5,8 @@ use sectile_markdown::{Source, Value};
 use sectile_vault::editor::View;
 use serde::Serialize;
 
-use super::{EditorWorld, timestamp};
+use super::EditorWorld;
+use crate::worlds::timestamp;
 
 /// Metadata of a document.
 #[derive(Debug, Serialize, JsonSchema)]

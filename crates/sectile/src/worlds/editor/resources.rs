@@ -14,7 +14,8 @@ use sectile_vault::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{EditorWorld, errors::CallSubject, metadata::DocumentMetadata, timestamp};
+use super::{EditorWorld, errors::CallSubject, metadata::DocumentMetadata};
+use crate::worlds::timestamp;
 
 const BASE: &str = "sectile://editor/";
 const JSON: &str = "application/json";

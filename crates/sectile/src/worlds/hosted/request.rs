@@ -84,6 +84,7 @@ mod tests {
             effective_user: None,
             vault: "default".to_owned(),
             role: Role::Viewer,
+            roots: None,
             token: Some(Secret::new("t.o.k")),
             mark: None,
             expires: None,

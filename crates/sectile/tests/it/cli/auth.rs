@@ -64,6 +64,21 @@ fn a_key_is_shown_once_and_never_kept() {
 }
 
 #[test]
+fn a_key_can_be_bound_to_roots() {
+    let home = Home::new();
+    add(&home, &[&["--user", "ann"][..], &KEYS].concat());
+    let roots = ["--root", "work", "--root", "home"];
+    add(&home, &[&["--user", "bob"][..], &roots, &KEYS].concat());
+    let kept = home.read("keys.toml");
+    assert_eq!(kept.matches("roots = [\"work\", \"home\"]\n").count(), 1);
+    let listed = list(&home);
+    assert_eq!(listed[0]["roots"], json!(null));
+    assert_eq!(listed[1]["roots"], json!(["work", "home"]));
+    let ran = home.run(&[&["auth", "list"][..], &KEYS].concat());
+    assert_eq!(ran.stdout.matches("only work, home").count(), 1, "{ran:?}");
+}
+
+#[test]
 fn a_revoked_key_stays_in_the_list_as_such() {
     let home = Home::new();
     add(&home, &[&["--user", "ann"][..], &KEYS].concat());
@@ -123,6 +138,19 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
             &["add-key", "--user", "a b", "--file", "keys.toml"],
             1,
             "a user must be",
+        ),
+        (
+            &[
+                "add-key",
+                "--user",
+                "a",
+                "--root",
+                "",
+                "--file",
+                "keys.toml",
+            ],
+            1,
+            "a root must be",
         ),
         (
             &[

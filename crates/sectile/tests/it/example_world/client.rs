@@ -23,21 +23,32 @@ async fn a_world_of_one_file_finds_and_quotes_what_was_just_written() {
     let call = async |tool: &'static str, arguments: Value| {
         let params = CallToolRequestParams::new(tool);
         let params = params.with_arguments(arguments.as_object().unwrap().clone());
-        let result = client.call_tool(params).await.unwrap();
-        let structured = result.structured_content.unwrap_or_default();
-        assert_eq!(result.is_error == Some(true), structured.is_null());
-        structured["lines"].clone()
+        client.call_tool(params).await.unwrap()
     };
-    assert_eq!(call("find", json!({ "query": "quince" })).await, json!([]));
+    let lines = async |tool: &'static str, arguments: Value| {
+        let structured = call(tool, arguments).await.structured_content;
+        structured.expect("JSON")["lines"].clone()
+    };
+    let text = async |arguments: Value| {
+        let result = call("read", arguments).await;
+        assert_eq!(result.structured_content, None);
+        let text = result.content[0].as_text().expect("text").text.clone();
+        (result.is_error == Some(true), text)
+    };
+    let tools = client.list_all_tools().await.unwrap();
+    let has_schema = tools.iter().map(|tool| tool.output_schema.is_some());
+    assert_eq!(has_schema.collect::<Vec<_>>(), [true, false, true]);
+    assert_eq!(lines("find", json!({ "query": "quince" })).await, json!([]));
     let edit = json!({ "path": "plans/garden.md", "old": "Apples.", "new": "A quince." });
-    let diff = call("edit", edit).await;
+    let diff = lines("edit", edit).await;
     assert!(diff[0].as_str().unwrap().contains("+A quince."), "{diff}");
-    let found = call("find", json!({ "query": "quince" })).await;
-    let id = json!({ "id": found[0] });
-    assert_eq!(call("read", id.clone()).await, json!(["A quince."]));
+    let found = lines("find", json!({ "query": "quince" })).await;
+    let id = json!({ "source_id": found[0] });
+    assert_eq!(text(id.clone()).await, (false, "A quince.".to_owned()));
     // Another program writes. A passage that is gone is never quoted, and the new one is found.
     fs::write(&file, "# Garden\n\nMedlars.\n").unwrap();
-    assert_eq!(call("read", id).await, Value::Null);
-    let found = call("find", json!({ "query": "medlars" })).await;
+    let (is_error, said) = text(id).await;
+    assert!(is_error && !said.contains("quince"), "{said}");
+    let found = lines("find", json!({ "query": "medlars" })).await;
     assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
 }

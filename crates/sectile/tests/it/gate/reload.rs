@@ -108,6 +108,35 @@ fn a_rotated_key_set_counts_from_then_on() {
 }
 
 #[test]
+fn roots_count_from_then_on() {
+    let vault = TestVault::sample();
+    let free = auth(&vault, &["add-key", "--user", "ada"]);
+    let settings = "[server.auth]\nkeys_file = 'keys.toml'\n";
+    let config = vault.config(settings);
+    let mut server = Http::start_with(&vault, Some(&config), &[]);
+    // The world has no roots, so a caller that is bound to roots is not let in.
+    let statuses = |server: &Http<'_>, keys: &[&String]| -> Vec<u16> {
+        let status = |key: &&String| {
+            let key = [("X-Api-Key", key.trim())];
+            server.post_with(ERA, &good_call(ERA), &key).status
+        };
+        keys.iter().map(status).collect()
+    };
+    assert_eq!(statuses(&server, &[&free]), [200]);
+    let bound = auth(&vault, &["add-key", "--user", "eve", "--root", "work"]);
+    reload(&mut server);
+    assert_eq!(statuses(&server, &[&free, &bound]), [200, 403]);
+    vault.config(&format!(
+        "{settings}[server.auth.role_roots]\nviewer = ['work']\n"
+    ));
+    reload(&mut server);
+    assert_eq!(statuses(&server, &[&free, &bound]), [403, 403]);
+    vault.config(settings);
+    reload(&mut server);
+    assert_eq!(statuses(&server, &[&free, &bound]), [200, 403]);
+}
+
+#[test]
 fn roles_count_from_then_on() {
     let vault = TestVault::sample();
     beside(&vault, "token-secret", TOKEN_SECRET);

@@ -46,6 +46,8 @@ pub struct WriteReport {
 pub struct DocumentReport {
     /// Its path now.
     pub path: String,
+    /// Its path before, if that was another one.
+    pub moved_from: Option<String>,
     /// The number of its last entry.
     pub revision: u64,
     /// Its digest now; `None` if it was deleted.
@@ -114,7 +116,7 @@ impl DocumentWriter {
             .drafts
             .values()
             .filter(|draft| draft.is_changed());
-        for (at, draft) in changed.enumerate() {
+        for (at, draft) in changed.enumerate().filter(|(_, draft)| !draft.is_silent) {
             let (diff, diff_truncated) = self.diff_of(draft);
             let view = match views.get(at) {
                 Some(view) => view.clone(),
@@ -130,8 +132,10 @@ impl DocumentWriter {
                     ))
                 }),
             };
+            let is_moved = draft.base.is_some() && draft.path != *draft.final_path();
             documents.push(DocumentReport {
                 path: draft.final_path().as_str().to_owned(),
+                moved_from: is_moved.then(|| draft.path.as_str().to_owned()),
                 revision: view
                     .as_ref()
                     .map_or(entry.unwrap_or(0), |view| view.revision()),
@@ -197,6 +201,9 @@ impl DocumentWriter {
         };
         for step in &entry.steps {
             let path = step.moved_to.as_ref().unwrap_or(&step.path);
+            if self.folder.is_hidden_at(path) {
+                continue;
+            }
             let (bytes, ids) = self.history.document_after(step.document, number)?;
             let old = before(step, bytes.as_deref())?;
             let changes = step.changes().unwrap_or_default();
@@ -226,6 +233,7 @@ impl DocumentWriter {
             report.steps.insert(at, told);
             report.documents.push(DocumentReport {
                 path: path.clone(),
+                moved_from: step.moved_to.as_ref().map(|_| step.path.clone()),
                 revision: number,
                 hash: view.as_ref().map(|view| *view.hash()),
                 diff,

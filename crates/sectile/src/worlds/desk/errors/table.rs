@@ -127,6 +127,15 @@ rows! {
         INVALID_BASE: InvalidArguments, "invalid_base",
             "The base is not one that an answer gave.",
             "Pass base exactly as it was returned.";
+        INVALID_QUERY: InvalidArguments, "invalid_query",
+            "A filter of the query cannot be understood; the message names it.",
+            "Correct the filter, or put quotes around words that are not meant as one.";
+        INVALID_CURSOR: InvalidArguments, "invalid_cursor",
+            "The cursor is not one that an answer gave.",
+            "Pass the cursor exactly as it was returned, or leave it out to start again.";
+        CURSOR_STALE: Conflict, "cursor_stale",
+            "The cursor belongs to other arguments, or to a state that has changed since.",
+            "Leave the cursor out to start again.";
         REQUEST_ID_REUSED: InvalidArguments, "request_id_reused",
             "The request_id was already used for a different request.",
             "Use a new request_id for a new request.";

@@ -1,0 +1,307 @@
+//! `links`: what leads to a document, section or folder, and where its own links lead.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
+use sectile_library::live_folder::{FolderState, IndexProgress, LinkEdge, LinkTarget};
+use sectile_markdown::{Digest, Span, sentence_around};
+use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
+use sectile_vault::{NotePath, editor::View};
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    DeskWorld,
+    describe::progress_text,
+    errors::library_failure,
+    fetched::{ReadItem, section_at},
+    lists::{FittedList, LIST_TOKENS},
+    paging::{PageCursor, cursor},
+    roots::{DeskRoot, VisibleRoots},
+};
+
+/// Longest sentence around a link, in characters.
+const MAX_SENTENCE_CHARS: usize = 240;
+/// Longest destination of a broken link, in characters.
+const MAX_TARGET_CHARS: usize = 160;
+/// Most candidates of an ambiguous link.
+const MOST_CANDIDATES: usize = 5;
+
+pub(super) fn tool() -> Tool<DeskWorld> {
+    Tool::read(
+        "links",
+        "Links",
+        "List the links of a document, section or folder (`.`: everything), each with the sentence around it. Broken and ambiguous ones are marked.",
+    )
+    .alias("path", "id")
+    .call(handle)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LinksParams {
+    id: String,
+    #[serde(default)]
+    direction: LinkDirection,
+    /// Only broken ones.
+    #[serde(default)]
+    broken: bool,
+    cursor: Option<String>,
+}
+
+/// Where links lead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum LinkDirection {
+    In,
+    Out,
+    #[default]
+    Both,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LinksAnswer {
+    links: Vec<ListedLink>,
+    /// Number of links in all.
+    total: usize,
+    /// Cursor for more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// Progress, while notes are still being read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedLink {
+    from: String,
+    /// Id, or what is written where that leads nowhere.
+    to: String,
+    /// The sentence around it.
+    text: String,
+    /// The reason why it leads nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broken: Option<&'static str>,
+    /// The documents that it may mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<String>,
+}
+
+/// The links of one root.
+struct RootLinks<'a> {
+    root: &'a DeskRoot,
+    state: Arc<FolderState>,
+    edges: Vec<LinkEdge>,
+}
+
+fn handle(
+    world: &DeskWorld,
+    params: LinksParams,
+    context: &CallContext,
+) -> Result<(LinksAnswer, AnswerFacts), Failure> {
+    let roots = world.roots_for(context);
+    let start = PageCursor::parse(params.cursor.as_deref(), 1)?;
+    let given = params.id.trim();
+    let asked: Vec<(&DeskRoot, FoundTarget)> = match ["", ".", "/"].contains(&given) {
+        true => roots.iter().map(|root| (root, FoundTarget::Top)).collect(),
+        false => {
+            let located = roots.locate(given)?;
+            vec![(located.root, located.target)]
+        }
+    };
+    let stop = || context.cancelled.is_cancelled();
+    let mut found = Vec::new();
+    for (root, target) in asked {
+        let state = root.folder.index.current(&stop);
+        let state = state.map_err(|error| library_failure(&error))?;
+        let edges = edges(&roots, root, &state, &target, &params)?;
+        found.push(RootLinks { root, state, edges });
+    }
+    let state = state_of(&params, &found);
+    start.check(&state)?;
+    let all = found
+        .iter()
+        .flat_map(|of| of.edges.iter().map(move |edge| (of, edge)));
+    let mut list = FittedList::new(LIST_TOKENS);
+    let mut end = start.position(0);
+    for (of, edge) in all.skip(end) {
+        context.check()?;
+        // A link that was changed a moment ago is not quoted.
+        if !listed(&roots, of, edge).is_none_or(|link| list.add(link)) {
+            break;
+        }
+        end += 1;
+    }
+    let total: usize = found.iter().map(|of| of.edges.len()).sum();
+    let next = (end < total).then(|| cursor(&[u64::try_from(end).unwrap_or(u64::MAX)], &state));
+    let progress: Vec<IndexProgress> = found.iter().map(|of| of.state.progress()).collect();
+    let facts = AnswerFacts {
+        sections: Some(list.items.len()),
+        truncated: next.is_some(),
+        ..AnswerFacts::default()
+    };
+    let answer = LinksAnswer {
+        links: list.items,
+        total,
+        next,
+        index: progress_text(&progress),
+    };
+    Ok((answer, facts))
+}
+
+/// Returns a digest of the arguments and of all links, which cursors depend on.
+fn state_of(params: &LinksParams, found: &[RootLinks<'_>]) -> Digest {
+    let mut text = format!("{} {:?} {}\n", params.id, params.direction, params.broken);
+    for of in found {
+        for edge in &of.edges {
+            let (root, span) = (&of.root.name, edge.link.span);
+            text += &format!("{root}:{} {} {}\n", edge.from, span.start, span.end);
+        }
+    }
+    Digest::of(text.as_bytes())
+}
+
+/// Returns the links that are asked for: first those that lead out, by document and place, then those that lead in.
+fn edges(
+    roots: &VisibleRoots<'_>,
+    root: &DeskRoot,
+    state: &FolderState,
+    target: &FoundTarget,
+    params: &LinksParams,
+) -> Result<Vec<LinkEdge>, Failure> {
+    let graph = state.links();
+    let (documents, section) = match target {
+        FoundTarget::Top => (below(state, ""), None),
+        FoundTarget::Folder(path) => (below(state, &format!("{path}/")), None),
+        FoundTarget::Document(path) => (vec![path.clone()], None),
+        FoundTarget::Section { path, id } => {
+            let named = roots.id_of(root, path.as_str(), Some(id));
+            let view = roots.view(root, path, &named)?;
+            let item = ReadItem {
+                document_id: String::new(),
+                section: view.position_of(id),
+                view,
+            };
+            (vec![path.clone()], Some(item.span()))
+        }
+    };
+    let is_inside = |offset: usize| section.is_none_or(|span: Span| span.range().contains(&offset));
+    let mut edges = Vec::new();
+    if params.direction != LinkDirection::In {
+        for path in &documents {
+            let out = graph.out_of(path).into_iter();
+            edges.extend(out.filter(|edge| is_inside(edge.link.span.start)));
+        }
+    }
+    if params.direction != LinkDirection::Out {
+        for path in &documents {
+            let leads_here = |edge: &LinkEdge| {
+                section.is_none() || target_offset(state, &edge.to).is_some_and(is_inside)
+            };
+            // What both leads out of and into the documents is listed once.
+            let is_listed = |edge: &LinkEdge| {
+                params.direction == LinkDirection::Both
+                    && documents.binary_search(&edge.from).is_ok()
+                    && is_inside(edge.link.span.start)
+            };
+            let into = graph.into(path).into_iter();
+            edges.extend(into.filter(|edge| leads_here(edge) && !is_listed(edge)));
+        }
+    }
+    if params.broken {
+        edges.retain(|edge| edge.to.problem().is_some());
+    }
+    Ok(edges)
+}
+
+/// Returns the documents whose paths start with `top`, sorted.
+fn below(state: &FolderState, top: &str) -> Vec<NotePath> {
+    let paths = state.notes().iter().map(|note| &note.path);
+    paths
+        .filter(|path| path.as_str().starts_with(top))
+        .cloned()
+        .collect()
+}
+
+/// Returns the offset in its document that a link leads to, if it names a heading or a block.
+fn target_offset(state: &FolderState, target: &LinkTarget) -> Option<usize> {
+    match target {
+        LinkTarget::Note {
+            path,
+            heading: Some(heading),
+            ..
+        } => {
+            let note = state.note(path)?;
+            Some(note.headings.get(*heading)?.start)
+        }
+        _ => None,
+    }
+}
+
+/// Returns a link with the sentence around it, as it is in the file now; `None` if it is not there any more.
+fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Option<ListedLink> {
+    let view = of.root.folder.editor.view(&edge.from).ok()?;
+    if of.state.note(&edge.from)?.digest != *view.hash() {
+        return None;
+    }
+    let id = |path: &NotePath| roots.id_of(of.root, path.as_str(), None);
+    let written = || match edge.link.fragment.as_str() {
+        "" => visible(&edge.link.path, MAX_TARGET_CHARS),
+        fragment => visible(&format!("{}#{fragment}", edge.link.path), MAX_TARGET_CHARS),
+    };
+    let to = match &edge.to {
+        LinkTarget::Note { path, .. } => note_id(roots, of, path, &edge.to),
+        LinkTarget::File(path) => id(path),
+        LinkTarget::Folder(path) => format!("{}/", id(path)),
+        LinkTarget::FolderAbove
+        | LinkTarget::Missing(_)
+        | LinkTarget::Ambiguous(_)
+        | LinkTarget::Outside => written(),
+    };
+    let candidates: &[NotePath] = match &edge.to {
+        LinkTarget::Ambiguous(paths) => &paths[..paths.len().min(MOST_CANDIDATES)],
+        _ => &[],
+    };
+    Some(ListedLink {
+        from: section_id(roots, of.root, &view, edge.link.span.start),
+        to,
+        text: sentence(&view, edge.link.span),
+        broken: edge.to.problem(),
+        candidates: candidates.iter().map(id).collect(),
+    })
+}
+
+/// Returns the id of a document, or of the section in it that a link leads to.
+fn note_id(
+    roots: &VisibleRoots<'_>,
+    of: &RootLinks<'_>,
+    path: &NotePath,
+    target: &LinkTarget,
+) -> String {
+    let document = || roots.id_of(of.root, path.as_str(), None);
+    let Some(offset) = target_offset(&of.state, target) else {
+        return document();
+    };
+    match of.root.folder.editor.view(path) {
+        Ok(view) => section_id(roots, of.root, &view, offset),
+        Err(_) => document(),
+    }
+}
+
+/// Returns the id of the section at `offset`, or of the document before its first section.
+fn section_id(roots: &VisibleRoots<'_>, root: &DeskRoot, view: &View, offset: usize) -> String {
+    let section = section_at(view, offset).and_then(|position| view.ids().get(position));
+    roots.id_of(root, view.path().as_str(), section.map(String::as_str))
+}
+
+/// Returns the sentence around a link.
+fn sentence(view: &View, link: Span) -> String {
+    let text = match std::str::from_utf8(view.bytes()) {
+        Ok(text) => &text[sentence_around(text, link).range()],
+        // Offsets in text with replaced bytes would be others.
+        Err(_) => std::str::from_utf8(link.slice(view.bytes())).unwrap_or_default(),
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" "), MAX_SENTENCE_CHARS)
+}

@@ -1,0 +1,250 @@
+//! Addresses of documents and sections, for hosts that cite only what has one.
+//!
+//! Without a template, a folder that Obsidian opens gets `obsidian:` addresses. Everything else gets `sectile:` ones, which
+//! say what is meant and lead nowhere. An address with a place of this machine is made only from a template that the user
+//! wrote: a client that is not on this machine could not open it, and should not learn it.
+
+use std::path::Path;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::{
+    fetched::ReadItem,
+    roots::{DeskRoot, VisibleRoots},
+};
+
+/// Characters that stay as they are in every part of an address.
+const PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// The same for a path, whose segments stay apart.
+const PATH: &AsciiSet = &PART.remove(b'/');
+
+/// The names that a template may have in braces.
+pub(super) const PLACEHOLDERS: [&str; 5] = ["path", "name", "id", "root", "heading"];
+
+/// How the addresses of one root are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum UrlStyle {
+    /// From a template with [`PLACEHOLDERS`].
+    Template(String),
+    /// For Obsidian, which knows the folder by this name.
+    Obsidian(String),
+    /// Addresses of our own.
+    Sectile,
+}
+
+/// The thing that an address is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UrlTarget<'a> {
+    /// Name of the root; empty if it needs none.
+    pub(super) root: &'a str,
+    /// Path of the document or folder, relative to the root.
+    pub(super) path: &'a str,
+    /// The canonical id.
+    pub(super) id: &'a str,
+    /// Id and heading of the section; without one, the target is the document or folder.
+    pub(super) section: Option<(&'a str, &'a str)>,
+}
+
+impl UrlStyle {
+    /// Returns the style for the folder at `location`: the template if there is one.
+    pub(super) fn of_folder(template: Option<&str>, location: &Path) -> Self {
+        match (template, location.file_name()) {
+            (Some(template), _) => Self::Template(template.to_owned()),
+            (None, Some(name)) if location.join(".obsidian").is_dir() => {
+                Self::Obsidian(name.to_string_lossy().into_owned())
+            }
+            (None, _) => Self::Sectile,
+        }
+    }
+
+    /// Returns the address of `target`.
+    pub(super) fn url(&self, target: UrlTarget<'_>) -> String {
+        let UrlTarget {
+            root,
+            path,
+            id,
+            section,
+        } = target;
+        let heading = section.map_or("", |(_, heading)| heading);
+        match self {
+            Self::Template(template) => {
+                let value = |name: &str| match name {
+                    "path" => Some(encoded(path, PATH)),
+                    "name" => Some(encoded(file_stem(path), PART)),
+                    "id" => Some(encoded(id, PART)),
+                    "root" => Some(encoded(root, PART)),
+                    "heading" => Some(encoded(heading, PART)),
+                    _ => None,
+                };
+                filled(template, value)
+            }
+            Self::Obsidian(vault) => {
+                let mut file = path.to_owned();
+                if !heading.is_empty() {
+                    file = format!("{file}#{heading}");
+                }
+                let (vault, file) = (encoded(vault, PART), encoded(&file, PART));
+                format!("obsidian://open?vault={vault}&file={file}")
+            }
+            Self::Sectile => {
+                let mut url = "sectile:///".to_owned();
+                if !root.is_empty() {
+                    url += &encoded(root, PART);
+                    url.push('/');
+                }
+                url += &encoded(path, PATH);
+                if let Some((section, _)) = section {
+                    url.push('#');
+                    url += &encoded(section, PART);
+                }
+                url
+            }
+        }
+    }
+}
+
+impl VisibleRoots<'_> {
+    /// Returns the address of a document or section.
+    pub(super) fn url_of(&self, root: &DeskRoot, item: &ReadItem) -> String {
+        let section = item.section.and_then(|at| item.view.section(at));
+        root.urls.url(UrlTarget {
+            root: &root.name,
+            path: item.view.path().as_str(),
+            id: &item.id(),
+            section: section
+                .as_ref()
+                .map(|section| (section.id.as_str(), section.heading.as_str())),
+        })
+    }
+}
+
+/// Returns what is wrong with a template, if anything is.
+pub(super) fn template_mistake(template: &str) -> Option<String> {
+    let mut unknown = None;
+    let check = |name: &str| {
+        let is_known = PLACEHOLDERS.contains(&name);
+        if !is_known && unknown.is_none() {
+            unknown = Some(name.to_owned());
+        }
+        is_known.then(String::new)
+    };
+    let shown = filled(template, check);
+    if let Some(name) = unknown {
+        return Some(format!(
+            "`{{{name}}}` is not one of {{path}}, {{name}}, {{id}}, {{root}} and {{heading}}"
+        ));
+    }
+    let has_scheme = shown.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    });
+    if !has_scheme {
+        return Some("it does not start with a scheme, such as https: or file:".to_owned());
+    }
+    if shown.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Some("it contains white space or control characters".to_owned());
+    }
+    None
+}
+
+/// Returns the name of the file at `path`, without its extension.
+fn file_stem(path: &str) -> &str {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+fn encoded(text: &str, kept: &'static AsciiSet) -> String {
+    utf8_percent_encode(text, kept).to_string()
+}
+
+/// Puts values in place of `{name}`. What has no value, or no closing brace, stays as it is.
+fn filled(template: &str, mut value: impl FnMut(&str) -> Option<String>) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        text += before;
+        match after.split_once('}') {
+            Some((name, after)) => {
+                text += &value(name).unwrap_or_else(|| format!("{{{name}}}"));
+                rest = after;
+            }
+            None => {
+                text.push('{');
+                rest = after;
+            }
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECTION: UrlTarget<'_> = UrlTarget {
+        root: "my notes",
+        path: "Daily notes/Über & co.md",
+        id: "Daily notes/Über & co.md#plan-1kebc1",
+        section: Some(("plan-1kebc1", "Plan #1")),
+    };
+
+    #[test]
+    fn every_part_of_an_address_is_encoded() {
+        let template = UrlStyle::Template("https://n.example/{root}/{path}?h={heading}".to_owned());
+        for (style, url) in [
+            (
+                template,
+                "https://n.example/my%20notes/Daily%20notes/%C3%9Cber%20%26%20co.md?h=Plan%20%231",
+            ),
+            (
+                UrlStyle::Obsidian("my vault".to_owned()),
+                "obsidian://open?vault=my%20vault&file=Daily%20notes%2F%C3%9Cber%20%26%20co.md%23Plan%20%231",
+            ),
+            (
+                UrlStyle::Sectile,
+                "sectile:///my%20notes/Daily%20notes/%C3%9Cber%20%26%20co.md#plan-1kebc1",
+            ),
+        ] {
+            assert_eq!(style.url(SECTION), url);
+        }
+        let document = UrlTarget {
+            section: None,
+            ..SECTION
+        };
+        assert!(!UrlStyle::Sectile.url(document).contains('#'));
+        let only = UrlTarget {
+            root: "",
+            path: "a.md",
+            ..document
+        };
+        assert_eq!(UrlStyle::Sectile.url(only), "sectile:///a.md");
+        let named = UrlStyle::Template("x:{name}/{root}".to_owned());
+        assert_eq!(named.url(document), "x:%C3%9Cber%20%26%20co/my%20notes");
+        let bare = UrlStyle::Template("x:{id}{heading}{".to_owned()).url(document);
+        assert!(bare.starts_with("x:Daily%20notes%2F"), "{bare}");
+        assert!(bare.ends_with("1kebc1{"), "{bare}");
+    }
+
+    #[test]
+    fn a_template_has_a_scheme_and_known_names() {
+        for good in ["https://x/{path}", "file:///home/me/{path}", "x-app:{id}"] {
+            assert_eq!(template_mistake(good), None, "{good}");
+        }
+        for bad in [
+            "/{path}",
+            "{path}",
+            "https://x/{file}",
+            "https://x y/",
+            "1:x",
+            "x:\n",
+        ] {
+            assert!(template_mistake(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `search`: results with ids, snippets from the files, and pages.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::READ_NOTES;
+use crate::fixture::{Era, TestDesk};
+
+fn results(answer: &Value) -> Vec<Value> {
+    answer["results"].as_array().unwrap().clone()
+}
+
+fn ids(answer: &Value) -> Vec<String> {
+    let results = results(answer);
+    let ids = results.iter().map(|result| result["id"].as_str().unwrap());
+    ids.map(str::to_owned).collect()
+}
+
+#[test]
+fn results_have_what_the_next_call_needs() {
+    let desk = TestDesk::new(READ_NOTES);
+    for era in Era::BOTH {
+        let mut client = desk.open_with(era, "");
+        let answer = client.json("search", json!({ "query": "budget for ropes and paint" }));
+        let first = &results(&answer)[0];
+        let keys: Vec<&String> = first.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["id", "title", "url", "snippet", "tokens", "base"]);
+        let id = first["id"].as_str().unwrap();
+        assert!(id.starts_with("projects/plan.md#budget-"), "{answer}");
+        assert_eq!(first["title"], "Harbour plan > Budget");
+        assert_eq!(
+            first["snippet"],
+            "The budget is 40 euros for ropes and paint."
+        );
+        assert!(!first["url"].as_str().unwrap().is_empty());
+        let text = client.text("fetch", json!({ "id": id }));
+        assert!(
+            text.contains(&format!(" | {} tokens | ", first["tokens"])),
+            "{text}"
+        );
+        let base = first["base"].as_str().unwrap();
+        assert!(text.contains(base.strip_prefix("part-").unwrap()), "{text}");
+        // The base of a result is enough to change a passage.
+        let edit = json!({ "id": id, "old": "40 euros", "new": "40 euros", "base": base });
+        client.json("edit", edit);
+    }
+}
+
+#[test]
+fn a_section_is_one_result_and_a_snippet_is_short() {
+    let paragraph = |n: usize| {
+        format!(
+            "Paragraph {n} tells of the lighthouse keeper. {}\n\n",
+            "More words follow here. ".repeat(40)
+        )
+    };
+    let text: String = (0..12).map(paragraph).collect();
+    let desk = TestDesk::new(&[("a.md", &format!("# A\n\n{text}## B\n\nThe lighthouse.\n"))]);
+    let mut client = desk.open();
+    let answer = client.json(
+        "search",
+        json!({ "query": "lighthouse keeper", "limit": 20 }),
+    );
+    let found = ids(&answer);
+    let different: HashSet<&String> = found.iter().collect();
+    assert_eq!(found.len(), different.len(), "{answer}");
+    assert_eq!(found.len(), 2, "{answer}");
+    for result in results(&answer) {
+        let snippet = result["snippet"].as_str().unwrap();
+        assert!(snippet.chars().count() <= 240, "{snippet}");
+        assert!(snippet.contains("lighthouse"), "{snippet}");
+    }
+}
+
+/// Many notes, whose names are long where that matters.
+fn many(text: impl Fn(usize) -> String) -> TestDesk {
+    let desk = TestDesk::new(&[]);
+    for n in 0..60 {
+        let path = format!("a rather long folder name/another folder/note number {n} of many.md");
+        desk.overwrite(&path, text(n));
+    }
+    desk
+}
+
+#[test]
+fn an_answer_keeps_to_its_budget_and_pages_have_everything_once() {
+    let english = |n| {
+        format!(
+            "# Note {n}\n\n{}",
+            "The lighthouse keeper counts ships and boats. ".repeat(20)
+        )
+    };
+    let chinese = |n| format!("# 笔记 {n}\n\n{}", "灯塔看守人数着船只和小船。".repeat(60));
+    for (desk, query) in [(many(english), "lighthouse"), (many(chinese), "灯塔")] {
+        let mut client = desk.open();
+        let mut seen = HashSet::new();
+        let mut arguments = json!({ "query": query });
+        for page in 0.. {
+            let answer = client.json("search", arguments.clone());
+            let tokens = sectile_markdown::estimate_tokens(&answer.to_string());
+            assert!(tokens <= 1_500, "{tokens}: {answer}");
+            assert!(page < 60, "{answer}");
+            for id in ids(&answer) {
+                assert!(seen.insert(id), "{answer}");
+            }
+            assert_eq!(answer["total"], 60);
+            match answer.get("next") {
+                Some(next) => arguments["cursor"] = next.clone(),
+                None => break,
+            }
+        }
+        assert_eq!(seen.len(), 60);
+    }
+}
+
+#[test]
+fn a_cursor_of_another_query_or_state_is_refused() {
+    let desk = many(|n| format!("# Note {n}\n\nThe lighthouse keeper.\n"));
+    let mut client = desk.open();
+    let answer = client.json("search", json!({ "query": "lighthouse" }));
+    let next = answer["next"].as_str().unwrap().to_owned();
+    let with = |query: &str, cursor: &str| json!({ "query": query, "cursor": cursor });
+    client.refused("search", with("keeper", &next), "cursor_stale");
+    for bad in ["", "8", "8.x", "x.0123456789", "8-8.0123456789"] {
+        client.refused("search", with("lighthouse", bad), "invalid_cursor");
+    }
+    let first = ids(&answer)[0].split_once('#').unwrap().0.to_owned();
+    std::fs::remove_file(desk.location(&first)).unwrap();
+    client.refused("search", with("lighthouse", &next), "cursor_stale");
+}
+
+#[test]
+fn what_changes_on_disk_is_found_and_quoted_as_it_is_now() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open();
+    client.json("search", json!({ "query": "oats" }));
+    desk.overwrite(
+        "projects/Winter feed.md",
+        "# Winter feed\n\nOnly carrots and barley now.\n",
+    );
+    let answer = client.json("search", json!({ "query": "barley" }));
+    assert_eq!(
+        results(&answer)[0]["snippet"],
+        "Only carrots and barley now."
+    );
+    std::fs::remove_file(desk.location("projects/Winter feed.md")).unwrap();
+    let answer = client.json("search", json!({ "query": "barley carrots" }));
+    assert!(
+        ids(&answer).iter().all(|id| !id.contains("Winter")),
+        "{answer}"
+    );
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open();
+    for arguments in [
+        json!({ "query": "x", "limit": 0 }),
+        json!({ "query": "x", "limit": 21 }),
+        json!({ "q": "x" }),
+        json!({ "query": 5 }),
+        json!({}),
+    ] {
+        client.refused("search", arguments, "invalid_arguments");
+    }
+}
+
+#[test]
+fn same_desk_same_query_same_bytes() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut one = desk.open();
+    let first = one.json("search", json!({ "query": "harbour budget" }));
+    assert_eq!(first["tier"], "static");
+    for _ in 0..3 {
+        let again = one.json("search", json!({ "query": "harbour budget" }));
+        assert_eq!(again, first);
+    }
+    let mut other = desk.open();
+    assert_eq!(
+        other.json("search", json!({ "query": "harbour budget" })),
+        first
+    );
+}
