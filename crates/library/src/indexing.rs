@@ -28,6 +28,8 @@ use crate::{
 pub const LONGEST_CHUNK: usize = 2_000;
 /// Bytes of notebooks in all segments under construction, about; this bounds the memory of a run.
 const BYTES_AT_A_TIME: u64 = 12 << 20;
+/// Less than this is not divided between threads.
+const LEAST_SHARED: u64 = 512 << 10;
 const MOST_THREADS: usize = 8;
 /// The place of a notebook that could not be read.
 const NOWHERE: DocumentLocation = DocumentLocation {
@@ -140,7 +142,7 @@ pub(crate) fn build_with<T: Send>(
     put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
 ) -> Result<(Vec<T>, Vec<NotebookOutcome>), LibraryError> {
     let threads = threads();
-    let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
+    let batches = batches(wanted, bytes_of_batches(wanted, threads as u64));
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(batches.len()));
     let work = || {
@@ -187,6 +189,14 @@ pub(crate) fn build_with<T: Send>(
         }));
     }
     Ok((files, outcomes))
+}
+
+/// Returns how many bytes of notebooks share a segment: so many that all threads have something to do, unless there is
+/// so little that several segments would not pay.
+fn bytes_of_batches(wanted: &[NotebookCandidate<'_>], threads: u64) -> u64 {
+    let all: u64 = wanted.iter().map(|one| one.listed.stamp.bytes).sum();
+    let share = all.div_ceil(threads).max(LEAST_SHARED);
+    share.min(BYTES_AT_A_TIME / threads)
 }
 
 /// Divides notebooks into batches of about `bytes` bytes, one per segment, in order.
