@@ -10,8 +10,8 @@ use std::{
 use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
-    Chunk, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry, OpenIndex,
-    Passage, Segment, SegmentBuilder, Store, StoreError,
+    Chunk, ChunkDigest, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry,
+    OpenIndex, Passage, Segment, SegmentBuilder, Store, StoreError,
 };
 use serde::Serialize;
 
@@ -26,8 +26,9 @@ use crate::{
 
 /// The longest chunk in bytes: a few paragraphs, the length that answers quote. Blocks are combined up to it.
 pub const LONGEST_CHUNK: usize = 2_000;
-/// Bytes of notebooks in all segments under construction, about; this bounds the memory of a run.
-const BYTES_AT_A_TIME: u64 = 12 << 20;
+/// Bytes of notebooks in all segments under construction, about; this bounds the memory of a run. The fewer segments,
+/// the less often a word is stored.
+const BYTES_AT_A_TIME: u64 = 56 << 20;
 /// Less than this is not divided between threads.
 const LEAST_SHARED: u64 = 512 << 10;
 const MOST_THREADS: usize = 8;
@@ -348,7 +349,7 @@ impl CutNotebook {
         let path = self.path(chunk.section);
         let chunk = Chunk {
             span: chunk.span,
-            digest: Digest::of(chunk.span.slice(bytes)),
+            digest: ChunkDigest::of(chunk.span.slice(bytes)),
             line: self.line_of(chunk.span.start),
         };
         (chunk, path)
