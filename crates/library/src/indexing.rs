@@ -10,8 +10,8 @@ use std::{
 use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
-    Chunk, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry, OpenIndex,
-    Passage, Segment, SegmentBuilder, Store, StoreError,
+    Chunk, ChunkDigest, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry,
+    OpenIndex, Passage, Segment, SegmentBuilder, Store, StoreError,
 };
 use serde::Serialize;
 
@@ -26,8 +26,11 @@ use crate::{
 
 /// The longest chunk in bytes: a few paragraphs, the length that answers quote. Blocks are combined up to it.
 pub const LONGEST_CHUNK: usize = 2_000;
-/// Bytes of notebooks in all segments under construction, about; this bounds the memory of a run.
-const BYTES_AT_A_TIME: u64 = 12 << 20;
+/// Bytes of notebooks in all segments under construction, about; this bounds the memory of a run. The fewer segments,
+/// the less often a word is stored.
+const BYTES_AT_A_TIME: u64 = 56 << 20;
+/// Less than this is not divided between threads.
+const LEAST_SHARED: u64 = 512 << 10;
 const MOST_THREADS: usize = 8;
 /// The place of a notebook that could not be read.
 const NOWHERE: DocumentLocation = DocumentLocation {
@@ -140,7 +143,7 @@ pub(crate) fn build_with<T: Send>(
     put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
 ) -> Result<(Vec<T>, Vec<NotebookOutcome>), LibraryError> {
     let threads = threads();
-    let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
+    let batches = batches(wanted, bytes_of_batches(wanted, threads as u64));
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(batches.len()));
     let work = || {
@@ -187,6 +190,14 @@ pub(crate) fn build_with<T: Send>(
         }));
     }
     Ok((files, outcomes))
+}
+
+/// Returns how many bytes of notebooks share a segment: so many that all threads have something to do, unless there is
+/// so little that several segments would not pay.
+fn bytes_of_batches(wanted: &[NotebookCandidate<'_>], threads: u64) -> u64 {
+    let all: u64 = wanted.iter().map(|one| one.listed.stamp.bytes).sum();
+    let share = all.div_ceil(threads).max(LEAST_SHARED);
+    share.min(BYTES_AT_A_TIME / threads)
 }
 
 /// Divides notebooks into batches of about `bytes` bytes, one per segment, in order.
@@ -338,7 +349,7 @@ impl CutNotebook {
         let path = self.path(chunk.section);
         let chunk = Chunk {
             span: chunk.span,
-            digest: Digest::of(chunk.span.slice(bytes)),
+            digest: ChunkDigest::of(chunk.span.slice(bytes)),
             line: self.line_of(chunk.span.start),
         };
         (chunk, path)

@@ -60,6 +60,8 @@ use crate::{
 
 /// How long a call waits for many notes to be indexed before it answers with what is in.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How long it waits at most for the first of them.
+const MOST_PATIENCE: Duration = Duration::from_millis(750);
 /// How often a waiting call asks whether anyone still waits for it.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -110,18 +112,22 @@ impl LiveFolder {
     /// # Errors
     /// [`RootError`] when it is not a folder, or cannot be opened.
     pub fn open(options: LiveFolderOptions) -> Result<Arc<Self>, RootError> {
-        Self::open_watched(options, true)
+        // The models are part of the program, so that only a broken build lacks them.
+        let models =
+            Models::built_in().map_err(|_| RootError::Unreadable(std::io::ErrorKind::Other))?;
+        Self::open_with(options, models, true)
     }
 
-    fn open_watched(options: LiveFolderOptions, may_watch: bool) -> Result<Arc<Self>, RootError> {
+    fn open_with(
+        options: LiveFolderOptions,
+        models: Models,
+        may_watch: bool,
+    ) -> Result<Arc<Self>, RootError> {
         let storage = Arc::new(FolderStorage::documents(
             &options.location,
             options.walk.clone(),
             options.max_note_bytes,
         )?);
-        // The models are part of the program, so that only a broken build lacks them.
-        let models =
-            Models::built_in().map_err(|_| RootError::Unreadable(std::io::ErrorKind::Other))?;
         let state = FolderState {
             contents: FolderContents::default(),
             storage: Arc::clone(&storage),
@@ -211,7 +217,8 @@ impl LiveFolder {
             self.look(&mut engine, arrived, stop)?;
         }
         while !self.is_listed() || !engine.pending.is_empty() {
-            if is_over() {
+            let is_something_in = self.state.lock().progress.indexed > 0;
+            if is_over() && (is_something_in || arrived.elapsed() >= MOST_PATIENCE) {
                 break;
             }
             if stop() {
@@ -238,6 +245,27 @@ impl LiveFolder {
         }
         let paths = paths.iter().cloned().collect();
         self.examine(&mut engine, paths, true, &|| false)
+    }
+
+    /// Waits until everything is in, and in the cache if there is one. For programs that end afterwards; a server writes
+    /// its cache when nothing else happens.
+    ///
+    /// # Errors
+    /// [`LibraryError::Cancelled`] when the caller no longer waits.
+    pub fn settle(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        self.complete(stop)?;
+        let mut engine = self.engine.lock();
+        while engine.uncached.is_some() || engine.is_caching {
+            if stop() {
+                return Err(LibraryError::Cancelled);
+            }
+            if !engine.is_awaited {
+                engine.is_awaited = true;
+                self.wake();
+            }
+            self.published.wait_for(&mut engine, TICK);
+        }
+        Ok(())
     }
 
     /// Returns the notes that other programs changed since the last call of this, sorted.

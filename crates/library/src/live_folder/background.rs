@@ -45,6 +45,9 @@ const LONGEST_UNCACHED: Duration = Duration::from_secs(30);
 const MOST_IN_MEMORY: usize = 64;
 /// How often changes are looked for that nobody reported, and other processes' work in the cache.
 const PAUSE: Duration = Duration::from_secs(30);
+/// Filling the second tier is tried again after this long, and each time after twice as long, up to the last.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LAST_RETRY: Duration = Duration::from_secs(300);
 /// A caller is given way for this long after a call.
 const POLITE: Duration = Duration::from_millis(200);
 const POLITE_STEP: Duration = Duration::from_millis(20);
@@ -79,6 +82,8 @@ struct Keeper {
     tier_at: Option<Instant>,
     /// Fills the second tier; returns whether it is complete.
     filler: Option<JoinHandle<bool>>,
+    /// When filling may be tried again after it stopped before its end, and the pause after the next time.
+    retry: Option<(Instant, Duration)>,
     /// Known vectors of the second tier, with the state of the disk that they belong to.
     vectors: Option<(Option<Digest>, VectorCache)>,
 }
@@ -139,7 +144,10 @@ impl Keeper {
         if let Err(error) = self.index(live) {
             tracing::debug!(?error, "the folder cannot be indexed");
         }
-        let uncached = live.engine.lock().uncached;
+        let (uncached, is_awaited) = {
+            let mut engine = live.engine.lock();
+            (engine.uncached, std::mem::take(&mut engine.is_awaited))
+        };
         let is_due = |(last, first): (Instant, Instant)| {
             last.elapsed() >= QUIET || first.elapsed() >= LONGEST_UNCACHED
         };
@@ -147,8 +155,12 @@ impl Keeper {
             let snapshot = &live.now().snapshot;
             snapshot.segments.len() - snapshot.disk_segments
         };
-        if uncached.is_some_and(is_due) || in_memory > MOST_IN_MEMORY {
+        let is_due = is_awaited || in_memory > MOST_IN_MEMORY || uncached.is_some_and(is_due);
+        if uncached.is_some() && is_due {
+            live.engine.lock().is_caching = true;
             self.cache(live);
+            live.engine.lock().is_caching = false;
+            live.published.notify_all();
         }
         if self.looked_at.is_none_or(|at| at.elapsed() >= PAUSE) {
             let is_first = self.looked_at.is_none();
@@ -160,9 +172,12 @@ impl Keeper {
         if live.engine.lock().uncached.is_none() {
             self.fill(live);
         }
-        match live.engine.lock().uncached {
-            Some(_) => QUIET / 4,
-            None => PAUSE,
+        match (live.engine.lock().uncached, self.retry) {
+            (Some(_), _) => QUIET / 4,
+            (None, Some((at, _))) if self.filler.is_none() => {
+                at.saturating_duration_since(Instant::now()).min(PAUSE)
+            }
+            (None, _) => PAUSE,
         }
     }
 
@@ -190,8 +205,10 @@ impl Keeper {
             if snapshot.disk_segments == snapshot.segments.len() {
                 engine.uncached = None;
             }
+            engine.is_caching = true;
             drop(engine);
             self.written(live, live.write_cache(store, writer));
+            live.engine.lock().is_caching = false;
         }
         Ok(())
     }
@@ -249,6 +266,15 @@ impl Keeper {
         };
         let finished = self.filler.take_if(|filler| filler.is_finished());
         let has_filled = finished.map(|filler| filler.join().unwrap_or(false));
+        match has_filled {
+            Some(true) => self.retry = None,
+            Some(false) => {
+                let pause = self.retry.map_or(FIRST_RETRY, |(_, pause)| pause);
+                let next = (pause * 2).min(LAST_RETRY);
+                self.retry = Some((Instant::now() + pause, next));
+            }
+            None => {}
+        }
         let is_due = self.tier_at.is_none_or(|at| at.elapsed() >= PAUSE);
         if has_filled == Some(true) || is_due {
             self.tier_at = Some(Instant::now());
@@ -257,8 +283,9 @@ impl Keeper {
         self.complete_tier(live);
         let snapshot = live.now().snapshot.clone();
         let is_missing = snapshot.on_disk && snapshot.second_tier.is_none();
+        let may_try = self.retry.is_none_or(|(at, _)| at <= Instant::now());
         let is_wanted = live.options.background && is_missing && self.filler.is_none();
-        if is_wanted && has_filled.is_none() {
+        if is_wanted && may_try && has_filled != Some(true) {
             self.filler = spawn_filler(live, &location);
         }
     }

@@ -54,6 +54,9 @@ pub(super) struct Engine {
     reader: Option<Box<dyn EmbeddingReader>>,
     /// When a note last changed that is not in the cache, and when the first one did.
     pub(super) uncached: Option<(Instant, Instant)>,
+    /// Whether the cache is being written, and whether someone waits for that.
+    pub(super) is_caching: bool,
+    pub(super) is_awaited: bool,
 }
 
 /// A note that is to be read.
@@ -89,6 +92,8 @@ impl Engine {
             recent: BTreeSet::new(),
             reader: None,
             uncached: None,
+            is_caching: false,
+            is_awaited: false,
         }
     }
 

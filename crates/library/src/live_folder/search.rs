@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, cmp::Reverse, ops::Range};
 
 use sectile_markdown::{NotePath, Span};
-use sectile_retrieval::{ChunkHit, Correction, Form};
+use sectile_retrieval::{ChunkHit, Correction, Form, SearchResults};
 
 use crate::{
     error::LibraryError,
@@ -12,6 +12,9 @@ use crate::{
     live_folder::{FolderQuery, FolderState, HitOrder, IndexProgress, NoteRecord, TaskFilter},
     open_collection::snapshot::unharmed,
 };
+
+/// The number of extra passages to look at where some may not have the phrases of a query.
+const SPARE: usize = 32;
 
 /// A place in a note that a query found. Its text is in the file, which the caller reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,49 +119,69 @@ impl FolderState {
             let allowed = allowed.as_ref();
             allowed.is_none_or(|allowed| allowed.get(document).copied().unwrap_or(false))
         };
-        let is_by_relevance = query.order() == HitOrder::Relevance;
-        // Everything is needed where hits are arranged or dropped afterwards.
+        let filter = allowed
+            .is_some()
+            .then_some(&is_allowed as &dyn Fn(usize) -> bool);
         let corpus = self.snapshot.answering();
-        let most = match is_by_relevance && !query.needs_tasks() && query.phrases().is_empty() {
-            true => range.end,
-            false => corpus.len(),
+        // Everything is needed where hits are arranged afterwards; of hits that may be dropped, some more.
+        let is_by_relevance = query.order() == HitOrder::Relevance;
+        let mut most = match (is_by_relevance, query.needs_tasks(), query.phrases()) {
+            (true, false, []) => range.end,
+            (true, false, _) => range.end.saturating_mul(2).saturating_add(SPARE),
+            _ => corpus.len(),
         };
-        let results = unharmed(|| {
-            self.readers.with(self.snapshot.model(), |reader| {
-                let filter = allowed
-                    .is_some()
-                    .then_some(&is_allowed as &dyn Fn(usize) -> bool);
-                corpus.search_within(words.parsed(), words.text(), Some(reader), most, filter)
-            })
-        });
-        let results = results.filter(|_| !corpus.is_damaged());
-        let results = results.ok_or(LibraryError::IndexDamaged)?;
-        found.unknown_words = results.remarks.unknown;
-        found.corrected_words = results.remarks.corrected;
-        found.total = results.total;
-        let mut passages = results.hits;
-        if !is_by_relevance {
-            self.arrange(&mut passages, query.order());
-        }
         let mut reader = PhraseReader::new(query, &self.storage);
+        loop {
+            let results = unharmed(|| {
+                self.readers.with(self.snapshot.model(), |reader| {
+                    corpus.search_within(words.parsed(), words.text(), Some(reader), most, filter)
+                })
+            });
+            let results = results.filter(|_| !corpus.is_damaged());
+            let mut results = results.ok_or(LibraryError::IndexDamaged)?;
+            let is_all = results.hits.len() < most;
+            if !is_by_relevance {
+                self.arrange(&mut results.hits, query.order());
+            }
+            let (hits, total) = self.verified(query, &results, range.end, &mut reader, stop)?;
+            if hits.len() < range.end && !is_all {
+                most = most.saturating_mul(4).max(1);
+                continue;
+            }
+            found.total = total;
+            found.hits = hits.into_iter().skip(range.start).collect();
+            found.unknown_words = results.remarks.unknown;
+            found.corrected_words = results.remarks.corrected;
+            return Ok(());
+        }
+    }
+
+    /// Returns the first `most` places of passages that have the phrases of a query, and the number of all places.
+    fn verified(
+        &self,
+        query: &FolderQuery,
+        results: &SearchResults,
+        most: usize,
+        reader: &mut PhraseReader<'_>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(Vec<FolderHit>, usize), LibraryError> {
+        let corpus = self.snapshot.answering();
         let mut hits = Vec::new();
-        let mut tasks_found = 0;
-        for passage in passages {
+        let (mut total, mut tasks_found) = (results.total, 0);
+        for passage in &results.hits {
             if stop() {
                 return Err(LibraryError::Cancelled);
             }
-            if hits.len() >= range.end && !query.needs_tasks() {
+            if hits.len() >= most && !query.needs_tasks() {
                 break;
             }
-            let Some(note) = self.notes().get(corpus.document_of(passage.chunk)) else {
-                continue;
-            };
-            let Some((chunk, path)) = corpus.chunk(passage.chunk).zip(corpus.path(passage.chunk))
-            else {
+            let note = self.notes().get(corpus.document_of(passage.chunk));
+            let chunk = corpus.chunk(passage.chunk).zip(corpus.path(passage.chunk));
+            let Some((note, (chunk, path))) = note.zip(chunk) else {
                 continue;
             };
             if !reader.has_phrases(note, chunk.span, &path) {
-                found.total -= 1;
+                total -= 1;
                 continue;
             }
             let places: Vec<Span> = match query.tasks() {
@@ -166,13 +189,13 @@ impl FolderState {
                 None => vec![chunk.span],
             };
             tasks_found += places.len();
-            let matched = passage.matches.into_iter();
+            let matched = passage.matches.iter();
             let matched: Vec<String> = matched
                 .filter(|one| one.form != Form::Near)
-                .map(|one| one.asked)
+                .map(|one| one.asked.clone())
                 .collect();
             for span in places {
-                if hits.len() < range.end {
+                if hits.len() < most {
                     hits.push(FolderHit {
                         path: note.path.clone(),
                         span,
@@ -184,10 +207,9 @@ impl FolderState {
             }
         }
         if query.needs_tasks() {
-            found.total = tasks_found;
+            total = tasks_found;
         }
-        found.hits = hits.into_iter().skip(range.start).collect();
-        Ok(())
+        Ok((hits, total))
     }
 
     /// Returns which notes pass the filters, by their numbers.

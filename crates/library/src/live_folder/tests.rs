@@ -12,7 +12,7 @@ use std::{
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::{clock, live_folder::*};
+use crate::{clock, live_folder::*, testing::SecondTierModel};
 
 const LARGEST: u64 = 10_000;
 
@@ -29,6 +29,10 @@ fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
 
 fn opened(folder: &Path) -> Arc<LiveFolder> {
     LiveFolder::open(options(folder, None)).unwrap()
+}
+
+fn open_with(options: LiveFolderOptions, may_watch: bool) -> Arc<LiveFolder> {
+    LiveFolder::open_with(options, Models::built_in().unwrap(), may_watch).unwrap()
 }
 
 fn path(text: &str) -> NotePath {
@@ -127,7 +131,7 @@ fn an_edit_that_changes_neither_length_nor_time_is_seen() {
     let file = folder.path().join("one.md");
     for may_watch in [true, false] {
         fs::write(&file, "A quince.\n").unwrap();
-        let live = LiveFolder::open_watched(options(folder.path(), None), may_watch).unwrap();
+        let live = open_with(options(folder.path(), None), may_watch);
         let state = live.complete(&|| false).unwrap();
         assert_eq!(found(&state, "quince"), ["one.md"]);
         let time = fs::metadata(&file).unwrap().modified().unwrap();
@@ -319,6 +323,196 @@ fn many_notes_are_indexed_in_the_background() {
     assert_fresh(&state, folder.path());
 }
 
+/// Returns the state after a restart, and whether all of it came from the cache.
+fn restarted(folder: &Path, cache: &Path) -> (Arc<LiveFolder>, bool) {
+    let live = LiveFolder::open(options(folder, Some(cache))).unwrap();
+    let state = live.complete(&|| false).unwrap();
+    let is_cached = state.snapshot.manifest.is_some() && live.engine.lock().uncached.is_none();
+    (live, is_cached)
+}
+
+fn fruit() -> TempDir {
+    folder_with(&[
+        ("a/one.md", "# One\n\nA quince. [[two]]\n"),
+        (
+            "a/two.md",
+            "---\ntags: [plum]\n---\n# Two\n\nA medlar.\n\n- [ ] a sloe\n",
+        ),
+        ("picture.png", ""),
+    ])
+}
+
+/// Waits until the stamps of all files can be relied on, so that nothing has to be read again.
+fn wait_for_stamps() {
+    std::thread::sleep(Duration::from_millis(250));
+}
+
+#[test]
+fn a_folder_is_opened_from_its_cache_and_what_changed_meanwhile_is_seen() {
+    let (folder, cache) = (fruit(), tempfile::tempdir().unwrap());
+    let cache = cache.path().join("of/this");
+    wait_for_stamps();
+    let (live, is_cached) = restarted(folder.path(), &cache);
+    assert!(!is_cached);
+    live.settle(&|| false).unwrap();
+    drop(live);
+    let (live, is_cached) = restarted(folder.path(), &cache);
+    assert!(is_cached);
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    // An edit is added to the cache as well.
+    write(folder.path(), "a/three.md", "A plum.\n");
+    live.current(&|| false).unwrap();
+    wait_for_stamps();
+    write(folder.path(), "a/one.md", "Another quince.\n");
+    wait_for_stamps();
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    live.settle(&|| false).unwrap();
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    assert_eq!(
+        live.now().snapshot.segments.len(),
+        live.now().snapshot.disk_segments
+    );
+    drop(live);
+    let (live, _) = restarted(folder.path(), &cache);
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    drop(live);
+    write(folder.path(), "a/two.md", "A sloe.\n");
+    fs::remove_file(folder.path().join("a/one.md")).unwrap();
+    let (live, is_cached) = restarted(folder.path(), &cache);
+    assert!(!is_cached);
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    let listed = CacheFolder::new(cache.parent().unwrap()).list().unwrap();
+    let location = folder.path().canonicalize().unwrap();
+    assert_eq!(listed[0].label, location.to_str().unwrap());
+}
+
+#[test]
+fn a_damaged_cache_is_made_again() {
+    let (folder, cache) = (fruit(), tempfile::tempdir().unwrap());
+    let make = || {
+        let (live, _) = restarted(folder.path(), cache.path());
+        live.settle(&|| false).unwrap();
+        assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    };
+    make();
+    let files = fs::read_dir(cache.path()).unwrap();
+    let files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 4);
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        for at in [0, bytes.len() / 2, bytes.len().saturating_sub(1)] {
+            let mut damaged = bytes.clone();
+            if let Some(byte) = damaged.get_mut(at) {
+                *byte ^= 0x55;
+            }
+            // It may have been replaced by a segment of another name.
+            fs::write(&file, damaged).unwrap();
+            make();
+        }
+        fs::write(&file, b"").unwrap();
+        make();
+        fs::remove_file(&file).unwrap_or_default();
+        make();
+    }
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_said_and_not_missed() {
+    let folder = fruit();
+    let occupied = folder.path().join("picture.png");
+    let live = LiveFolder::open(options(folder.path(), Some(&occupied))).unwrap();
+    let state = live.complete(&|| false).unwrap();
+    let reason = |state: &FolderState| state.progress().in_memory_reason;
+    assert_eq!(reason(&state), Some(InMemoryReason::Unwritable));
+    assert_fresh(&state, folder.path());
+    live.settle(&|| false).unwrap();
+    let live = opened(folder.path());
+    let state = live.complete(&|| false).unwrap();
+    assert_eq!(reason(&state), Some(InMemoryReason::NotWanted));
+}
+
+#[test]
+fn several_processes_share_one_cache() {
+    let (folder, cache) = (fruit(), tempfile::tempdir().unwrap());
+    let (one, _) = restarted(folder.path(), cache.path());
+    let (other, _) = restarted(folder.path(), cache.path());
+    for round in 0..4 {
+        write(
+            folder.path(),
+            &format!("{round}.md"),
+            &format!("A quince, round{round}.\n"),
+        );
+        one.current(&|| false).unwrap();
+        one.settle(&|| false).unwrap();
+        write(
+            folder.path(),
+            "a/two.md",
+            &format!("A medlar, round{round}.\n"),
+        );
+        other.current(&|| false).unwrap();
+        other.settle(&|| false).unwrap();
+        for live in [&one, &other] {
+            assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+        }
+    }
+    let (third, _) = restarted(folder.path(), cache.path());
+    assert_fresh(&third.current(&|| false).unwrap(), folder.path());
+}
+
+#[test]
+fn the_second_tier_is_filled_in_the_background_and_answers_when_it_is_complete() {
+    let (folder, cache) = (fruit(), tempfile::tempdir().unwrap());
+    let model = SecondTierModel::new("live");
+    let models = Models {
+        second: Some(model),
+        ..Models::built_in().unwrap()
+    };
+    let open = |background| {
+        let options = LiveFolderOptions {
+            background,
+            ..options(folder.path(), Some(cache.path()))
+        };
+        LiveFolder::open_with(options, models, true).unwrap()
+    };
+    let wait_for = |live: &LiveFolder, tier| {
+        for _ in 0..2_000 {
+            if live.now().progress().tier == tier {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the second tier is never complete");
+    };
+    let live = open(false);
+    live.settle(&|| false).unwrap();
+    assert_eq!(
+        (live.now().progress().tier, model.embedded()),
+        (Tier::Static, 0)
+    );
+    drop(live);
+    let live = open(true);
+    wait_for(&live, Tier::Transformer);
+    let embedded = model.embedded();
+    assert!(embedded > 0);
+    assert_eq!(
+        found(&live.current(&|| false).unwrap(), "medlar")[0],
+        "a/two.md"
+    );
+    // After an edit the first tier answers, until the few new passages are embedded too.
+    write(folder.path(), "a/three.md", "A plum.\n");
+    let state = live.current(&|| false).unwrap();
+    assert_eq!(state.progress().tier, Tier::Static);
+    assert_eq!(found(&state, "plum")[0], "a/three.md");
+    drop(state);
+    wait_for(&live, Tier::Transformer);
+    assert_eq!(model.embedded(), embedded + 1);
+    drop(live);
+    // Another process has it at once.
+    let live = open(false);
+    wait_for(&live, Tier::Transformer);
+    assert_eq!(model.embedded(), embedded + 1);
+}
+
 /// A change of a folder.
 #[derive(Clone, Debug)]
 enum FolderEdit {
@@ -426,7 +620,7 @@ proptest! {
         let cache = tempfile::tempdir().unwrap();
         let cache = has_cache.then_some(cache.path());
         let mut texts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-        let live = LiveFolder::open_watched(options(folder.path(), cache), may_watch).unwrap();
+        let live = open_with(options(folder.path(), cache), may_watch);
         live.complete(&|| false).unwrap();
         for edit in &edits {
             make(&live, folder.path(), edit);
@@ -451,7 +645,7 @@ proptest! {
         assert_fresh(&state, folder.path());
         // And again from the cache, if there is one.
         drop((state, live));
-        let live = LiveFolder::open_watched(options(folder.path(), cache), may_watch).unwrap();
+        let live = open_with(options(folder.path(), cache), may_watch);
         assert_fresh(&live.complete(&|| false).unwrap(), folder.path());
     }
 }

@@ -49,7 +49,7 @@ impl Hints {
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::Watcher;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::none::Watcher;
+pub(super) use self::none::NoWatcher as Watcher;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -206,9 +206,9 @@ mod none {
     use super::Hints;
 
     /// There is no watcher on this system.
-    pub(in super::super) enum Watcher {}
+    pub(in super::super) enum NoWatcher {}
 
-    impl Watcher {
+    impl NoWatcher {
         pub(in super::super) fn new(_: &Path) -> Option<Self> {
             None
         }

@@ -245,7 +245,7 @@ impl CollectionIndex for LocalIndex {
         let snapshot = self.current();
         let chunks = snapshot.corpus.chunks_where(|chunk| {
             let digest = chunk.digest.to_string();
-            digest.starts_with(digits)
+            digest.starts_with(digits.get(..digest.len()).unwrap_or(digits))
         });
         let located = chunks.into_iter();
         Ok(located

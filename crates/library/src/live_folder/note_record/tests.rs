@@ -62,6 +62,7 @@ fn a_record_holds_what_a_note_says() {
         .collect();
     assert_eq!(headings, [("Winter feed", false), ("Quoted", true)]);
     assert_eq!(note.heading_path(1), ["Winter feed", "Quoted"]);
+    assert!(note.heading_path(usize::MAX).is_empty());
     assert_eq!(note.blocks.len(), 1);
     assert_eq!(note.html_ids, ["old"]);
     assert!(note.tokens > 20);

@@ -102,6 +102,13 @@ impl OfferedId {
         }
     }
 
+    /// Adds the start of its text, by which it can be told from others of the same name.
+    pub(super) fn add_text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.place = format!("{}; {}", self.place, quoted(text));
+        }
+    }
+
     fn line(&self) -> String {
         let about = [&self.title, &self.place].map(|part| part.trim());
         let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();

@@ -11,7 +11,10 @@ use sectile_vault::{
 };
 
 use super::{
-    DeskSettings, DeskWorld, SHOWN_BYTES, roots::DeskRoot, settings::RootSettings, spec,
+    DeskSettings, DeskWorld, SHOWN_BYTES, memory,
+    roots::DeskRoot,
+    settings::{DeskPreset, RootSettings},
+    spec,
     urls::UrlStyle,
 };
 use crate::{
@@ -37,11 +40,21 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let Some(state) = open_roots(context.settings, read_only, true)? else {
         return context.without_folder(ENTRY.name);
     };
+    let spec = match context.settings.desk.preset {
+        DeskPreset::Desk => spec(),
+        DeskPreset::Memory if state.roots.len() > 1 => {
+            return Err(
+                OpenError::usage("a memory has one root, and the settings name several.")
+                    .next("give a folder: sectile serve desk DIR --preset memory"),
+            );
+        }
+        DeskPreset::Memory => memory::spec(),
+    };
     let context = ServeContext {
         read_only,
         ..context
     };
-    Ok(Some(context.surface(spec(), state)))
+    Ok(Some(context.surface(spec, state)))
 }
 
 /// Opens the desk for one command, which does nothing in the background.
@@ -146,8 +159,8 @@ fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), Op
 fn unusable(root: &RootSettings, why: &str) -> OpenError {
     let folder = root.location.file_name().unwrap_or_default();
     match root.name.as_str() {
-        "" => OpenError::usage(format_args!(
-            "`{}` cannot be served: {why}.",
+        "" => OpenError::failed(format_args!(
+            "the folder `{}` cannot be used: {why}.",
             folder.to_string_lossy()
         ))
         .next("give a folder: sectile serve desk DIR"),

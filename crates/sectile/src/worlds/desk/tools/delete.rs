@@ -52,7 +52,7 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
             return Answer::new(&answer, facts);
         }
         FoundTarget::Document(path) => Operation::DeleteDocument(DeleteDocument {
-            path,
+            path: roots.written_path(root, &params.id, path),
             expected_hash: Some(params.base),
         }),
         FoundTarget::Section { path, id } => Operation::Delete(DeleteSection {

@@ -123,6 +123,23 @@ fn handle(
     Ok((body, facts))
 }
 
+/// Returns the text of a document or section within the default budget, as `fetch` does.
+pub(in super::super) fn note_text(
+    roots: &VisibleRoots<'_>,
+    given: &str,
+) -> Result<String, Failure> {
+    let (_, item) = readable(roots, given)?;
+    let entries = [ReadEntry::Item(item)];
+    let budget = usize::try_from(DEFAULT_BUDGET).unwrap_or(usize::MAX);
+    let answer = read_answer(
+        &entries,
+        ReadPosition::default(),
+        budget,
+        &state_of(&entries),
+    );
+    Ok(answer.text)
+}
+
 /// Finds the document or section that an id names.
 fn readable<'a>(
     roots: &VisibleRoots<'a>,

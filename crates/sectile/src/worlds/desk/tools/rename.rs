@@ -63,6 +63,7 @@ fn planned<'a>(
         }
         FoundTarget::Document(path) => {
             let new_path = document_path(roots, root, &path, &params.to)?;
+            let path = roots.written_path(root, &params.id, path);
             let id = roots.id_of(root, new_path.as_str(), None);
             let operation = Operation::RenameDocument(RenameDocument {
                 path,
