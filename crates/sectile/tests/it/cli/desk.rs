@@ -142,7 +142,7 @@ fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     assert_eq!(
         after["indexes"],
         serde_json::json!([]),
-        "{listed} {cache:?}"
+        "{after}"
     );
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
