@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use sectile_markdown::{Digest, NotePath, Span};
+use sectile_markdown::{NotePath, Span};
+use sectile_retrieval::ChunkDigest;
 
 /// Number of hexadecimal digits of the digest in an id: 64 bits, enough to tell passages at one location apart.
 const DIGITS: usize = 16;
@@ -22,14 +23,17 @@ pub struct SourceId {
 
 impl SourceId {
     /// Creates the id of the passage `span` of a notebook, whose bytes have this digest.
-    pub fn new(collection: &str, notebook: &NotePath, span: Span, digest: &Digest) -> Self {
-        let mut digits = digest.to_string();
-        digits.truncate(DIGITS);
+    pub fn new(
+        collection: &str,
+        notebook: &NotePath,
+        span: Span,
+        digest: impl Into<ChunkDigest>,
+    ) -> Self {
         Self {
             collection: collection.to_owned(),
             notebook: notebook.clone(),
             span,
-            digest: digits,
+            digest: digest.into().to_string(),
         }
     }
 
@@ -61,8 +65,8 @@ impl SourceId {
     }
 
     /// Returns whether bytes with this digest are those that the id was made for.
-    pub fn is_of(&self, digest: &Digest) -> bool {
-        digest.to_string().starts_with(&self.digest)
+    pub fn is_of(&self, digest: impl Into<ChunkDigest>) -> bool {
+        digest.into().to_string() == self.digest
     }
 }
 

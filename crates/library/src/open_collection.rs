@@ -6,6 +6,7 @@
 
 mod backend;
 mod local;
+pub(crate) mod readers;
 mod second_tier;
 pub(crate) mod snapshot;
 #[cfg(test)]
@@ -21,7 +22,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Chunk, Correction, Form};
+use sectile_retrieval::{Chunk, ChunkDigest, Correction, Form};
 
 pub(super) use crate::open_collection::snapshot::unharmed;
 use crate::{
@@ -186,7 +187,7 @@ struct CurrentNotebook {
     /// The notebook cut into chunks, once for all hits in it.
     cut: OnceCell<CutNotebook>,
     /// The first chunk with each digest.
-    chunks: OnceCell<HashMap<Digest, usize>>,
+    chunks: OnceCell<HashMap<ChunkDigest, usize>>,
 }
 
 impl CurrentNotebook {
@@ -196,7 +197,7 @@ impl CurrentNotebook {
     }
 
     /// Returns the chunk with this digest, and the headings above it.
-    fn moved(&self, notebook: &NotePath, digest: &Digest) -> Option<(Chunk, Vec<String>)> {
+    fn moved(&self, notebook: &NotePath, digest: &ChunkDigest) -> Option<(Chunk, Vec<String>)> {
         let cut = self.cut(notebook);
         let chunks = self.chunks.get_or_init(|| {
             let numbers = (0..cut.chunks.chunks.len()).rev();
@@ -422,7 +423,7 @@ impl OpenCollection {
         } = &hit.located;
         let is_in_place = |chunk: &Chunk| {
             let passage = bytes.get(chunk.span.range());
-            passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
+            passage.is_some_and(|passage| ChunkDigest::of(passage) == chunk.digest)
                 && chunk.span.start >= body_start(bytes)
         };
         let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
@@ -498,7 +499,7 @@ impl CutNotebook {
 pub(crate) fn moved_in(
     bytes: &[u8],
     notebook: &NotePath,
-    wanted: impl Fn(&Digest) -> bool,
+    wanted: impl Fn(&ChunkDigest) -> bool,
 ) -> Option<(Chunk, Vec<String>)> {
     let cut = CutNotebook::new(bytes, notebook);
     (0..cut.chunks.chunks.len()).find_map(|number| {

@@ -187,7 +187,8 @@ fn records(bytes: &[u8], notebook: &NotePath, recorder: &mut RecordBuilder<'_>) 
         .map(|number| {
             let (chunk, path) = cut.chunk(bytes, number);
             let plain = cut.chunks.chunks[number].plain.as_str();
-            recorder.record(&chunk, &passage_of(&path, plain))
+            let digest = Digest::of(chunk.span.slice(bytes));
+            recorder.record(&chunk, digest, &passage_of(&path, plain))
         })
         .collect()
 }

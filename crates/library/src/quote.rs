@@ -1,6 +1,7 @@
 //! Quotes: a passage is read from the storage and hashed, and the quote is made from exactly those bytes.
 
 use sectile_markdown::{Digest, NotePath};
+use sectile_retrieval::ChunkDigest;
 
 use crate::{
     clock::Clock,
@@ -121,7 +122,7 @@ fn gone(
             let (notebook, chunk) = (&located.notebook, &located.chunk);
             let bytes = storage.read(&id.collection, notebook).ok().flatten()?;
             let passage = bytes.get(chunk.span.range());
-            let is_there = passage.is_some_and(|passage| Digest::of(passage) == chunk.digest);
+            let is_there = passage.is_some_and(|passage| ChunkDigest::of(passage) == chunk.digest);
             if is_there {
                 return Some(SourceId::new(
                     &id.collection,

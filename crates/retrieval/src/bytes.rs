@@ -42,7 +42,7 @@ impl Bytes {
 
     /// Returns a sub-range, or `None` if it is out of bounds.
     #[must_use]
-    fn slice(&self, range: Range<usize>) -> Option<Self> {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Option<Self> {
         self.as_ref().get(range.clone())?;
         Some(Self {
             owner: Arc::clone(&self.owner),

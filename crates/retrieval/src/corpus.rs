@@ -21,7 +21,7 @@ pub use self::{
     documents::DocumentLocation,
     records::{Candidate, Record, RecordBuilder, record_rules, search_candidates},
     search::{ChunkHit, FUSION, SearchResults},
-    segment::{Chunk, Segment, SegmentBuilder},
+    segment::{Chunk, ChunkDigest, Segment, SegmentBuilder},
 };
 pub(crate) use self::{search::nearness, segment::embedded};
 use crate::lexical::{LivePassages, Query, Segments};

@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use sectile_markdown::{Digest, Span};
+use sectile_markdown::Span;
 
 use crate::{
-    Bytes, Chunk, Corpus, DocumentLocation, Embedder, EmbeddingReader, FormatError, Passage, Query,
-    Segment, SegmentBuilder,
+    Bytes, Chunk, ChunkDigest, Corpus, DocumentLocation, Embedder, EmbeddingReader, FormatError,
+    Passage, Query, Segment, SegmentBuilder,
 };
 
 /// The number of results considered per query.
@@ -128,7 +128,7 @@ impl TestSet {
             let span = Span::new(0, document.text.len());
             let chunk = Chunk {
                 span,
-                digest: Digest::of(document.text.as_bytes()),
+                digest: ChunkDigest::of(document.text.as_bytes()),
                 line: 1,
             };
             let passage = Passage {

@@ -8,9 +8,11 @@
 mod candidates;
 mod clues;
 mod collect;
+mod dictionary;
 mod field;
 mod index;
 mod lexicon;
+mod lists;
 mod passages;
 mod query;
 mod search;

@@ -5,12 +5,14 @@
 //! every machine.
 
 mod analysis;
+mod bits;
 mod bytes;
 mod container;
 mod corpus;
 mod embedding;
 pub mod evaluation;
 mod fixed_point;
+mod headings;
 mod lexical;
 mod passage_vectors;
 mod sections;
@@ -22,8 +24,8 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkHit, Corpus, DocumentLocation, FUSION, Record, RecordBuilder,
-    SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
+    Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, Record,
+    RecordBuilder, SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,

@@ -8,6 +8,14 @@ pub(crate) fn write(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
+/// Writes how far `to` is from `from`; most often it is behind it.
+pub(crate) fn write_distance(out: &mut Vec<u8>, from: usize, to: usize) {
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).cast_signed();
+    let distance = number(to).wrapping_sub(number(from));
+    // The sign goes into the lowest bit, so that small numbers stay small.
+    write(out, (distance << 1 ^ distance >> 31).cast_unsigned());
+}
+
 /// Reads numbers from bytes that may be damaged: always terminates, and yields no more numbers than there are bytes.
 pub(crate) struct Numbers<'a> {
     bytes: &'a [u8],
@@ -21,6 +29,13 @@ impl<'a> Numbers<'a> {
     /// Returns the bytes not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// Reads what [`write_distance`] wrote.
+    pub(crate) fn next_after(&mut self, from: u32) -> Option<u32> {
+        let number = self.next()?;
+        let distance = (number >> 1) ^ (number & 1).wrapping_neg();
+        Some(from.wrapping_add(distance))
     }
 
     pub(crate) fn is_at_end(&self) -> bool {
@@ -64,6 +79,21 @@ mod tests {
             let mut bytes = Vec::new();
             numbers.iter().for_each(|number| write(&mut bytes, *number));
             prop_assert_eq!(Numbers::new(&bytes).collect::<Vec<_>>(), numbers);
+        }
+
+        #[test]
+        fn distances_come_back(numbers in proptest::collection::vec(any::<u32>(), 0..20)) {
+            let mut bytes = Vec::new();
+            let mut last = 0;
+            for number in &numbers {
+                write_distance(&mut bytes, last, *number as usize);
+                last = *number as usize;
+            }
+            let (mut read, mut last) = (Numbers::new(&bytes), 0);
+            for number in numbers {
+                last = read.next_after(last).unwrap();
+                prop_assert_eq!(last, number);
+            }
         }
 
         #[test]

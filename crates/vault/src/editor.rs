@@ -36,7 +36,7 @@ pub use self::{
         part::{is_hash, page, part_hash, short_hash},
         section::{SectionInfo, SectionRef},
     },
-    watch::CallHooks,
+    watch::{CallHooks, NameSource},
     write::{
         WriteRequest,
         operation::{

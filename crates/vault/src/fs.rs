@@ -10,6 +10,7 @@
 
 mod attributes;
 mod displaced;
+mod folders;
 mod nearest;
 mod plain;
 mod private;
@@ -32,7 +33,7 @@ pub(crate) use self::{
     displaced::RESCUED,
     plain::open_folder,
     private::{HeldLock, PrivateFolder},
-    replace::{LocatedNote, ReplaceStages, SwapOutcome},
+    replace::{LocatedNote, OpenFolders, ReplaceStages, SwapOutcome},
     temporary::StepName,
 };
 pub use self::{

@@ -16,8 +16,8 @@ pub(crate) use self::{
         UNFINISHED, VERSION,
     },
     record::{
-        Adoption, Bytes, Checkpoint, Entry, EntryKind, Header, Mark, Prints, Record, Request,
-        Sighting, Splice, Step, written,
+        Adoption, Bytes, Checkpoint, Entry, EntryKind, FolderMove, Header, Mark, Prints, Record,
+        Request, Sighting, Splice, Step, written,
     },
     seal::LineOrigin,
 };

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::{
     ids,
     journal::{
-        Adoption, Checkpoint, Damage, Entry, EntryKind, Header, JournalBatch, Line, LineOrigin,
-        Mark, Prints, Record, Splice, Step,
+        Adoption, Checkpoint, Damage, Entry, EntryKind, FolderMove, Header, JournalBatch, Line,
+        LineOrigin, Mark, Prints, Record, Splice, Step,
     },
 };
 
@@ -87,6 +87,7 @@ pub(crate) struct EntryCard {
     pub(crate) reason: Option<String>,
     pub(crate) kind: EntryKind,
     pub(crate) origin: LineOrigin,
+    pub(crate) folder: Option<FolderMove>,
     pub(crate) steps: Vec<StepCard>,
     pub(crate) offset: u64,
     pub(crate) len: usize,
@@ -102,6 +103,7 @@ pub(crate) struct StepCard {
     pub(crate) after: Option<String>,
     pub(crate) touched: Vec<String>,
     pub(crate) has_snapshot: bool,
+    pub(crate) is_silent: bool,
 }
 
 /// An intent without a commit or abort record.
@@ -615,6 +617,7 @@ impl EntryCard {
             reason: entry.reason.clone(),
             kind: entry.kind,
             origin: pending.origin,
+            folder: entry.folder.clone(),
             steps: entry
                 .steps
                 .iter()
@@ -626,6 +629,7 @@ impl EntryCard {
                     after: step.after.clone(),
                     touched: step.touched.clone(),
                     has_snapshot: step.snapshot.is_some(),
+                    is_silent: step.is_silent,
                 })
                 .collect(),
             offset: pending.offset,

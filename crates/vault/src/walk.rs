@@ -183,6 +183,37 @@ impl Walk {
         self.readable.is_empty() || self.readable.cover_at(path, false)
     }
 
+    /// Returns whether the walk has no rules about what may be read.
+    pub(crate) fn reads_everything(&self) -> bool {
+        self.readable.is_empty()
+    }
+
+    /// Returns whether the walk has rules that hide something.
+    pub(crate) fn hides_something(&self) -> bool {
+        !self.hidden.is_empty() || !self.readable.is_empty()
+    }
+
+    /// Returns whether the rules that hide may hold for something in one of two folders and not for the same thing in
+    /// the other.
+    pub(crate) fn tells_apart(&self, one: &NotePath, other: &NotePath) -> bool {
+        let rules = [&self.hidden, &self.readable];
+        let is_readable = |folder| self.readable.is_empty() || self.readable.cover_folder(folder);
+        !is_readable(one)
+            || !is_readable(other)
+            || [one, other]
+                .iter()
+                .any(|folder| rules.iter().any(|rules| rules.tell_below(folder)))
+    }
+
+    /// Returns the same walk without include patterns.
+    pub(crate) fn without_includes(&self) -> Self {
+        Self {
+            include: Vec::new(),
+            included: Gitignore::empty(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the same walk without rules that hide.
     pub(crate) fn of_everything(&self) -> Self {
         let all = PathRules::default();

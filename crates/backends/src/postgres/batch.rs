@@ -173,7 +173,7 @@ impl ChunkColumns {
         self.span_start.push(long(record.chunk.span.start));
         self.span_end.push(long(record.chunk.span.end));
         self.line.push(long(record.chunk.line));
-        self.digest.push(record.chunk.digest.as_bytes().to_vec());
+        self.digest.push(record.digest.as_bytes().to_vec());
         self.notebook_digest.push(entry.digest.as_bytes().to_vec());
         self.headings.push(rows::headings(&record.path));
         for (column, length) in self.lengths.iter_mut().zip(record.words.lengths) {

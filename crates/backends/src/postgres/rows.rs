@@ -101,7 +101,7 @@ pub(super) fn located(row: &Row) -> Result<LocatedChunk, PostgresFailure> {
         notebook_digest: digest(row.try_get("notebook_digest")?)?,
         chunk: Chunk {
             span: Span::new(whole(number("span_start")?)?, whole(number("span_end")?)?),
-            digest: digest(row.try_get("digest")?)?,
+            digest: digest(row.try_get("digest")?)?.into(),
             line: whole(number("line")?)?,
         },
         path: steps(row.try_get("headings")?).ok_or_else(damaged)?,

@@ -1,6 +1,7 @@
 //! An id is one text, and one text is one id.
 
 use proptest::prelude::*;
+use sectile_markdown::Digest;
 
 use crate::ids::*;
 

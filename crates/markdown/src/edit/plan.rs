@@ -152,7 +152,7 @@ impl EditableDocument<'_> {
         fitted
     }
 
-    fn bom_end(&self) -> usize {
+    pub(super) fn bom_end(&self) -> usize {
         if self.text.starts_with('\u{feff}') {
             '\u{feff}'.len_utf8()
         } else {

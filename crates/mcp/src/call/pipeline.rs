@@ -408,9 +408,9 @@ impl Surface {
         self.exists(name, Access::Read, caller.caller_role(), || unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
-        self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |_| {
+        self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |context| {
             let complete = surface.complete.as_ref();
-            Ok(complete.map_or_else(Vec::new, |complete| complete(&request)))
+            Ok(complete.map_or_else(Vec::new, |complete| complete(&request, context)))
         })
         .await
     }

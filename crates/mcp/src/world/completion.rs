@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::CallContext;
+
 /// A request for completions of one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletionRequest {
@@ -24,5 +26,6 @@ pub enum CompletionReference {
     Template(String),
 }
 
-/// Completes values for a world whose state is `S`: returns everything that fits, best first. The frame truncates it.
-pub type Completer<S> = fn(&S, &CompletionRequest) -> Vec<String>;
+/// Completes values for a world whose state is `S`: returns everything that fits and that the caller may see, best first.
+/// The frame truncates it.
+pub type Completer<S> = fn(&S, &CompletionRequest, &CallContext) -> Vec<String>;

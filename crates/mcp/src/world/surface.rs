@@ -346,7 +346,7 @@ type BlockingHandler =
 type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
-type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
+type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
 type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
 type BoundReadyCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -469,7 +469,8 @@ impl Surface {
                 .collect(),
             complete: spec.complete.map(|complete| {
                 let state = Arc::clone(&state);
-                let bound: BoundCompleter = Box::new(move |request| complete(&state, request));
+                let bound: BoundCompleter =
+                    Box::new(move |request, context| complete(&state, request, context));
                 bound
             }),
             sessions: spec.sessions,

@@ -18,8 +18,10 @@ use crate::{
 /// A chunk with everything that a search needs.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Its location, and the digest of its bytes.
+    /// Its location.
     pub chunk: Chunk,
+    /// The whole digest of its bytes.
+    pub digest: Digest,
     /// The title of its document and the headings above it, outermost first.
     pub path: Vec<String>,
     /// Its encoded words.
@@ -44,14 +46,15 @@ impl<'e> RecordBuilder<'e> {
         }
     }
 
-    /// Creates the record of a chunk that was cut from a document.
+    /// Creates the record of a chunk that was cut from a document, and whose bytes have this digest.
     #[must_use]
-    pub fn record(&mut self, chunk: &Chunk, passage: &Passage<'_>) -> Record {
+    pub fn record(&mut self, chunk: &Chunk, digest: Digest, passage: &Passage<'_>) -> Record {
         let vector = embedded(&mut *self.embedding, passage);
         let path = passage.trail.iter().chain([&passage.heading]);
         let path = path.filter(|step| !step.is_empty());
         Record {
             chunk: *chunk,
+            digest,
             path: path.map(|step| (*step).to_owned()).collect(),
             words: self.words.read(passage),
             vector: coarse(&kept(&vector)),

@@ -8,7 +8,7 @@ use std::{cmp::Reverse, ops::Range};
 use super::{Corpus, CorpusSegment};
 use crate::{
     embedding::{
-        EmbeddingReader,
+        EmbeddingReader, Vector,
         vectors::{COSINE_DIGITS, cosines},
     },
     lexical::{Match, Phrases, Query, RankedPassages, Remarks},
@@ -22,6 +22,8 @@ const WHOLE: u64 = 1_000_000;
 /// Minimum similarity, in millionths, for a chunk without any of the words to match: a cosine of 0.35, as
 /// `docs/notebook.md` promises. Changing it changes answers, and so the name in [`FUSION`].
 const NEAR_ENOUGH: u64 = 350_000;
+/// With this many chunks, comparing their vectors takes longer than starting a thread for it.
+const MANY: usize = 16_384;
 /// Adjacent query words are looked for in this many of the best chunks.
 const MOST_COMPARED: usize = 64;
 
@@ -63,8 +65,47 @@ impl Corpus {
         reader: Option<&mut dyn EmbeddingReader>,
         most: usize,
     ) -> SearchResults {
-        let ranked = self.words.rank(query, Phrases::Preferred, |_| 0);
-        self.found(ranked, &self.all_slots(), text, reader, most)
+        let rank = || self.words.rank(query, Phrases::Preferred, |_| 0);
+        self.ranked_and_found(rank, &self.all_slots(), text, reader, most)
+    }
+
+    fn ranked_and_found<'a, F: Fn(usize) -> u64>(
+        &'a self,
+        rank: impl FnOnce() -> RankedPassages<'a, F>,
+        slots: &[Range<usize>],
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        most: usize,
+    ) -> SearchResults {
+        let Some((vector, weight)) = embedded(text, reader) else {
+            return self.found(rank(), None, slots, most);
+        };
+        let (ranked, meanings) = self.ranked_with_meanings(rank, &vector, slots);
+        self.found(ranked, Some((meanings, weight)), slots, most)
+    }
+
+    /// Ranks words and computes meanings, at the same time if there is much to do. Neither depends on the other, so the
+    /// results are the same.
+    fn ranked_with_meanings<T>(
+        &self,
+        rank: impl FnOnce() -> T,
+        vector: &[i8],
+        slots: &[Range<usize>],
+    ) -> (T, Vec<u32>) {
+        let meanings = || self.meanings(vector, slots);
+        if slots.iter().map(Range::len).sum::<usize>() < MANY {
+            return (rank(), meanings());
+        }
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, meanings);
+            let ranked = rank();
+            // Without a thread, or if it failed, the work is done here.
+            let meanings = thread.ok().and_then(|thread| thread.join().ok());
+            (
+                ranked,
+                meanings.unwrap_or_else(|| self.meanings(vector, slots)),
+            )
+        })
     }
 
     /// Returns the `most` best chunks of the documents that `allowed` accepts, by their numbers; `None` accepts all.
@@ -79,8 +120,12 @@ impl Corpus {
         most: usize,
         allowed: Option<&dyn Fn(usize) -> bool>,
     ) -> SearchResults {
-        let ranked = self.words.rank(query, Phrases::Required, |_| 0);
+        let rank = || self.words.rank(query, Phrases::Required, |_| 0);
         let mut slots = allowed.map_or_else(|| self.all_slots(), |allowed| self.slots(allowed));
+        if query.phrases().next().is_none() {
+            return self.ranked_and_found(rank, &slots, text, reader, most);
+        }
+        let ranked = rank();
         if let Some(required) = ranked.required() {
             let is_in = |slot: &usize| {
                 let behind = slots.partition_point(|range| range.start <= *slot);
@@ -90,7 +135,9 @@ impl Corpus {
             let required = required.iter().copied().filter(is_in);
             slots = required.map(|slot| slot..slot + 1).collect();
         }
-        self.found(ranked, &slots, text, reader, most)
+        let meanings =
+            embedded(text, reader).map(|(vector, weight)| (self.meanings(&vector, &slots), weight));
+        self.found(ranked, meanings, &slots, most)
     }
 
     fn all_slots(&self) -> Vec<Range<usize>> {
@@ -118,15 +165,10 @@ impl Corpus {
     fn found<F: Fn(usize) -> u64>(
         &self,
         ranked: RankedPassages<'_, F>,
+        meanings: Option<(Vec<u32>, u64)>,
         slots: &[Range<usize>],
-        text: &str,
-        reader: Option<&mut dyn EmbeddingReader>,
         most: usize,
     ) -> SearchResults {
-        let meanings = reader.and_then(|reader| {
-            let vector = reader.embed(&[text])?;
-            Some((self.meanings(&vector, slots), reader.model().weight()))
-        });
         let number_of = |slot: usize| self.number_of(slot);
         let mut found = fused(ranked, meanings, slots, most, number_of);
         for hit in &mut found.hits {
@@ -161,6 +203,13 @@ impl Corpus {
         }
         meanings
     }
+}
+
+/// Returns the vector of a query, and the weight of meaning.
+fn embedded(text: &str, reader: Option<&mut dyn EmbeddingReader>) -> Option<(Vector, u64)> {
+    let reader = reader?;
+    let vector = reader.embed(&[text])?;
+    Some((vector, reader.model().weight()))
 }
 
 /// Converts a cosine to millionths; a negative one becomes 0.

@@ -1,7 +1,7 @@
 //! An updated corpus answers like one built from scratch, and like the index in memory.
 
 use proptest::prelude::*;
-use sectile_markdown::{Digest, Span};
+use sectile_markdown::Span;
 
 use super::*;
 use crate::{
@@ -25,7 +25,7 @@ fn segment(documents: &[&Vec<String>]) -> Segment {
         for (at, body) in document.iter().enumerate() {
             let chunk = Chunk {
                 span: Span::new(at, at + body.len()),
-                digest: Digest::of(body.as_bytes()),
+                digest: ChunkDigest::of(body.as_bytes()),
                 line: at,
             };
             builder.chunk(&chunk, &passage(body));
@@ -106,7 +106,7 @@ proptest! {
                 for body in document {
                     let body = format!("{body} fixing an automobile");
                     let span = Span::new(0, body.len());
-                    let digest = Digest::of(body.as_bytes());
+                    let digest = ChunkDigest::of(body.as_bytes());
                     builder.chunk(&Chunk { span, digest, line: 1 }, &passage(&body));
                 }
                 places.push(place(number, at));
@@ -165,7 +165,7 @@ proptest! {
             builder.document();
             for body in document {
                 let span = Span::new(0, 1);
-                let chunk = Chunk { span, digest: Digest::of(b""), line: 1 };
+                let chunk = Chunk { span, digest: ChunkDigest::of(b""), line: 1 };
                 builder.chunk(&chunk, &passage(body));
             }
         }
@@ -312,9 +312,10 @@ proptest! {
         for document in &documents {
             builder.document();
             for body in document {
-                let chunk = Chunk { span: Span::new(0, body.len()), digest: Digest::of(body.as_bytes()), line: 1 };
+                let chunk = Chunk { span: Span::new(0, body.len()), digest: ChunkDigest::of(body.as_bytes()), line: 1 };
                 builder.chunk(&chunk, &passage(body));
-                records.push(recorder.record(&chunk, &passage(body)));
+                let digest = sectile_markdown::Digest::of(body.as_bytes());
+                records.push(recorder.record(&chunk, digest, &passage(body)));
             }
         }
         let segment = Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap();

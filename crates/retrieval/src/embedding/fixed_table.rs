@@ -79,7 +79,9 @@ impl StaticModel {
                 u64::from(i32::MAX.unsigned_abs()) / (LARGEST * largest.unwrap_or(1).max(1));
             LazyTables {
                 vocabulary: PieceVocabulary::new(self.words, self.head.pieces),
-                together: usize::try_from(together).unwrap_or(MOST_PIECES),
+                together: usize::try_from(together)
+                    .unwrap_or(MOST_PIECES)
+                    .min(MOST_PIECES),
             }
         })
     }
@@ -91,43 +93,118 @@ impl StaticModel {
         let (scales, _) = self.rows.scales.as_chunks::<2>();
         let (scales, _) = scales.as_chunks::<GROUPS>();
         let row = |piece: &u32| Some((codes.get(*piece as usize)?, scales.get(*piece as usize)?));
+        let rows: Vec<(&Codes, &Scales)> = pieces.iter().filter_map(row).collect();
         let mut sum = [0; DIMENSIONS];
         match self.lazy().together {
             // Scales that no trained table has.
-            0 => pieces
+            0 => rows
                 .iter()
-                .filter_map(row)
                 .for_each(|(codes, scales)| add_large(&mut sum, codes, scales)),
-            together => pulp::Arch::new().dispatch(
-                #[inline(always)]
-                || {
-                    for pieces in pieces.chunks(together) {
-                        let mut some = [0_i32; DIMENSIONS];
-                        for (codes, scales) in pieces.iter().filter_map(row) {
-                            add(&mut some, codes, scales);
-                        }
-                        for (sum, some) in sum.iter_mut().zip(some) {
-                            *sum += i64::from(some);
-                        }
+            together => {
+                let (sums, _) = sum.as_chunks_mut::<GROUP>();
+                for rows in rows.chunks(together) {
+                    for (group, sums) in sums.iter_mut().enumerate() {
+                        add_group(rows, group, sums);
                     }
-                },
-            ),
+                }
+            }
         }
         sum
     }
 }
 
-/// Adds a row to sums that have room for it.
-#[inline(always)]
-fn add(sums: &mut [i32; DIMENSIONS], codes: &Codes, scales: &Scales) {
-    let (sums, _) = sums.as_chunks_mut::<GROUP>();
-    for ((sums, codes), scale) in sums.iter_mut().zip(codes).zip(scales) {
-        let scale = whole_scale(*scale) as i32;
+/// A part of a row: its codes, and their scale.
+type ScaledGroup = (u128, i32);
+
+/// Adds one group of each row to sums. The rows are few enough to be summed in 32 bits.
+fn add_group(rows: &[(&Codes, &Scales)], group: usize, sums: &mut [i64; GROUP]) {
+    let scaled = |(codes, scales): &(&Codes, &Scales)| {
+        (
+            u128::from_le_bytes(codes[group]),
+            whole_scale(scales[group]) as i32,
+        )
+    };
+    let mut groups = [ScaledGroup::default(); MOST_PIECES];
+    for (group, row) in groups.iter_mut().zip(rows) {
+        *group = scaled(row);
+    }
+    let groups = &groups[..rows.len().min(MOST_PIECES)];
+    let some = small_sums(groups);
+    // What was added to every code is taken away again.
+    let added = groups
+        .iter()
+        .map(|(_, scale)| i64::from(*scale) * i64::from(ADDED));
+    let added: i64 = added.sum();
+    for (sum, some) in sums.iter_mut().zip(some) {
+        // Only the difference is sure to fit into 32 bits.
+        *sum += i64::from(some.wrapping_sub(added as i32));
+    }
+}
+
+/// Returns the sums of the codes of some groups times their scales, modulo 2 to the power of 32.
+fn small_sums(groups: &[ScaledGroup]) -> [i32; GROUP] {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(SmallSums { simd, groups });
+    }
+    small_sums_anywhere(groups)
+}
+
+fn small_sums_anywhere(groups: &[ScaledGroup]) -> [i32; GROUP] {
+    let mut sums = [0_i32; GROUP];
+    for (codes, scale) in groups {
+        let codes = codes.to_le_bytes();
         let (lower, upper) = sums.split_at_mut(GROUP_BYTES);
         for ((lower, upper), both) in lower.iter_mut().zip(upper).zip(codes) {
-            *lower += (i32::from(both & 15) - i32::from(ADDED)) * scale;
-            *upper += (i32::from(both >> 4) - i32::from(ADDED)) * scale;
+            *lower = lower.wrapping_add(i32::from(both & 15).wrapping_mul(*scale));
+            *upper = upper.wrapping_add(i32::from(both >> 4).wrapping_mul(*scale));
         }
+    }
+    sums
+}
+
+/// The same with instructions that compilers do not find. It is not a closure because that would be compiled apart, for
+/// any machine.
+#[cfg(target_arch = "x86_64")]
+struct SmallSums<'g> {
+    simd: pulp::x86::V3,
+    groups: &'g [ScaledGroup],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl pulp::NullaryFnOnce for SmallSums<'_> {
+    type Output = [i32; GROUP];
+
+    #[inline(always)]
+    fn call(self) -> [i32; GROUP] {
+        use std::arch::x86_64::{__m128i, __m256i};
+
+        let (sse2, avx, avx2) = (self.simd.sse2, self.simd.avx, self.simd.avx2);
+        let half = sse2._mm_set1_epi8(15);
+        let mut sums: [__m256i; 4] = [avx._mm256_setzero_si256(); 4];
+        let mut row = 0;
+        while row < self.groups.len() {
+            let (codes, scale) = self.groups[row];
+            let both: __m128i = pulp::cast(codes.to_le_bytes());
+            let scale = avx._mm256_set1_epi32(scale);
+            let low = sse2._mm_and_si128(both, half);
+            let high = sse2._mm_and_si128(sse2._mm_srli_epi16::<4>(both), half);
+            let eights = [
+                low,
+                sse2._mm_srli_si128::<8>(low),
+                high,
+                sse2._mm_srli_si128::<8>(high),
+            ];
+            let mut at = 0;
+            while at < eights.len() {
+                let codes = avx2._mm256_cvtepu8_epi32(eights[at]);
+                let product = avx2._mm256_mullo_epi32(codes, scale);
+                sums[at] = avx2._mm256_add_epi32(sums[at], product);
+                at += 1;
+            }
+            row += 1;
+        }
+        pulp::cast(sums)
     }
 }
 
@@ -229,4 +306,20 @@ fn rounded(value: i64, most: u64) -> i8 {
     let size = (value.unsigned_abs() * 254 + most) / (2 * most);
     let size = i8::try_from(size).unwrap_or(i8::MAX);
     if value < 0 { -size } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn sums_are_the_same_everywhere(
+            groups in proptest::collection::vec((any::<u128>(), any::<i32>()), 0..MOST_PIECES),
+        ) {
+            prop_assert_eq!(small_sums(&groups), small_sums_anywhere(&groups));
+        }
+    }
 }

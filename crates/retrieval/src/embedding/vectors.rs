@@ -44,6 +44,20 @@ pub(crate) fn one_over_root(square: u64) -> u32 {
     u32::try_from((1_u64 << 48) / length.max(1)).unwrap_or(u32::MAX)
 }
 
+/// Returns the reciprocals of lengths, as four bytes each, from their squares in two bytes each.
+pub(crate) fn inverse_lengths(squares: &[u8]) -> Vec<u8> {
+    // Chunks have few different squares.
+    let mut known: Vec<Option<u32>> = vec![None; usize::from(u16::MAX) + 1];
+    let mut inverse_lengths = Vec::with_capacity(squares.len() * 2);
+    for square in squares.as_chunks::<2>().0 {
+        let square = u16::from_le_bytes(*square);
+        let known = &mut known[usize::from(square)];
+        let inverse = *known.get_or_insert_with(|| one_over_root(u64::from(square)));
+        inverse_lengths.extend_from_slice(&inverse.to_le_bytes());
+    }
+    inverse_lengths
+}
+
 /// Returns the squared length of a vector.
 pub(crate) fn square(vector: &[i8]) -> u64 {
     let squares = vector
@@ -154,8 +168,12 @@ fn multiply_bytes<const PARTS: usize>(
         #[inline(always)]
         || {
             let (half, ones) = (avx._mm256_set1_epi8(15), avx._mm256_set1_epi16(1));
-            for (vector, product) in vectors.chunks_exact(PARTS * 32).zip(products) {
-                let (parts, _) = vector.as_chunks::<32>();
+            // An iterator's functions would be compiled apart, and called for each vector.
+            let (parts, _) = vectors.as_chunks::<32>();
+            let count = (parts.len() / PARTS).min(products.len());
+            let mut number = 0;
+            while number < count {
+                let parts = &parts[number * PARTS..(number + 1) * PARTS];
                 let mut sums = avx._mm256_setzero_si256();
                 let mut sum = sums;
                 for at in 0..PARTS {
@@ -171,8 +189,9 @@ fn multiply_bytes<const PARTS: usize>(
                         sum = avx._mm256_setzero_si256();
                     }
                 }
-                let sums: [i32; 8] = pulp::cast(sums);
-                *product = sums.iter().sum();
+                let [a, b, c, d, e, f, g, h]: [i32; 8] = pulp::cast(sums);
+                products[number] = (a + b) + (c + d) + ((e + f) + (g + h));
+                number += 1;
             }
         },
     );

@@ -141,6 +141,7 @@ impl<'a> Candidates<'a> {
                     true => NO_PLACES,
                     false => u32::try_from(entry.places_at).unwrap_or(NO_PLACES),
                 },
+                places: 0,
             }));
             if found.len() - start > 1 {
                 let mut same = found.split_off(start);
@@ -195,7 +196,7 @@ impl TermSource for Candidates<'_> {
         Some(self.with(last, |entry| !entry.is_name && is_form(entry.term)))
     }
 
-    fn places(&self, posting: &super::Posting) -> WordPositions<'_> {
+    fn places(&self, posting: &super::Posting, _: &str) -> WordPositions<'_> {
         let words = self.words.get(posting.passage as usize).copied();
         let bytes = words.and_then(|words| words.get(posting.first_place as usize..));
         let places = bytes.and_then(|bytes| {

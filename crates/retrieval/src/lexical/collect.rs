@@ -26,7 +26,10 @@ pub(super) struct TermCollector {
     pub(super) stems: Table<u32>,
     /// The text of each stem, by number.
     pub(super) stem_texts: Texts,
-    found: Vec<TermOccurrence>,
+    /// Terms and their places, those of one passage together.
+    found: Vec<(u32, u32)>,
+    /// The end of each passage among them.
+    ends: Vec<u32>,
     /// Number of words in the fields of each passage.
     pub(super) lengths: Vec<Lengths>,
     /// Caches of the words within a written word, and of written names, so that each is split only once.
@@ -53,13 +56,6 @@ enum TermKind {
     Name,
 }
 
-/// An occurrence of a term.
-#[derive(Clone, Copy)]
-struct TermOccurrence {
-    term: u32,
-    at: Occurrence,
-}
-
 /// The position of a term.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Occurrence {
@@ -71,19 +67,16 @@ pub(super) struct Occurrence {
 /// Collects one field of a passage.
 struct FieldReader<'c> {
     collected: &'c mut TermCollector,
-    passage: u32,
     field: Field,
 }
 
 impl TermCollector {
     /// Adds a passage.
     pub(super) fn add(&mut self, texts: &Passage<'_>) {
-        let passage = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
         let mut lengths = [0; FIELDS.len()];
         let mut read_field = |field: Field, text: &str, first: u32| {
             let mut reader = FieldReader {
                 collected: self,
-                passage,
                 field,
             };
             read(text, first, &mut reader)
@@ -99,11 +92,14 @@ impl TermCollector {
         }
         lengths[Field::Body as usize] = read_field(Field::Body, texts.body, 0);
         self.lengths.push(lengths);
+        self.ends
+            .push(u32::try_from(self.found.len()).unwrap_or(u32::MAX));
     }
 
     /// Clears the passages, but keeps the cache of words.
     pub(super) fn forget_passages(&mut self) {
         self.found.clear();
+        self.ends.clear();
         self.lengths.clear();
     }
 
@@ -114,7 +110,7 @@ impl TermCollector {
 
     /// Iterates over the terms and their positions.
     pub(super) fn found(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.found.iter().map(|found| (found.term, found.at.place))
+        self.found.iter().copied()
     }
 
     /// Returns the number of positions.
@@ -199,7 +195,17 @@ impl TermCollector {
 
     /// Groups all positions by term, in the order in which they were read.
     pub(super) fn by_term(&self) -> Buckets<Occurrence> {
-        let found = self.found.iter().map(|found| (found.term, found.at));
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let ranges = starts
+            .zip(&self.ends)
+            .map(|(start, end)| start as usize..*end as usize);
+        let passages = (0..).zip(ranges.map(|range| &self.found[range]));
+        let found = passages.flat_map(|(passage, found)| {
+            let occurrence = move |place| Occurrence { passage, place };
+            found
+                .iter()
+                .map(move |(term, place)| (*term, occurrence(*place)))
+        });
         Buckets::new(self.terms.len(), found)
     }
 }
@@ -215,19 +221,18 @@ impl<T: Copy + Default> Buckets<T> {
         // The start of each group is stored one index further on, and advances to its end while the group is filled.
         let mut starts = vec![0_u32; numbers + 2];
         let mut sum = 0;
-        for (number, _) in things.clone() {
-            starts[number as usize + 2] += 1;
-        }
+        let counts = things.clone();
+        counts.for_each(|(number, _)| starts[number as usize + 2] += 1);
         for start in &mut starts {
             sum += *start;
             *start = sum;
         }
         let mut all = vec![T::default(); sum as usize];
-        for (number, thing) in things {
+        things.for_each(|(number, thing)| {
             let at = &mut starts[number as usize + 1];
             all[*at as usize] = thing;
             *at += 1;
-        }
+        });
         Self { starts, all }
     }
 
@@ -261,17 +266,11 @@ impl TokenSink for FieldReader<'_> {
             return 1;
         }
         let run = self.collected.run(written);
-        let (passage, field) = (self.passage, self.field);
+        let field = self.field;
         let TermCollector { runs, found, .. } = &mut *self.collected;
         let words = runs.iter().skip(run.start as usize);
         let words = words.take(run.length as usize);
-        found.extend(words.zip(at..).map(|(term, at)| TermOccurrence {
-            term: *term,
-            at: Occurrence {
-                passage,
-                place: place(field, at),
-            },
-        }));
+        found.extend(words.zip(at..).map(|(term, at)| (*term, place(field, at))));
         run.length
     }
 
@@ -288,12 +287,6 @@ impl TokenSink for FieldReader<'_> {
 
 impl FieldReader<'_> {
     fn push(&mut self, term: u32, at: u32) {
-        self.collected.found.push(TermOccurrence {
-            term,
-            at: Occurrence {
-                passage: self.passage,
-                place: place(self.field, at),
-            },
-        });
+        self.collected.found.push((term, place(self.field, at)));
     }
 }

@@ -47,6 +47,11 @@ pub(super) fn field_of(place: u32) -> usize {
     ((place >> PLACE_BITS) as usize).min(FIELDS.len() - 1)
 }
 
+/// Returns the number of the word in its field.
+pub(super) fn number_in_field(place: u32) -> u32 {
+    place & ((1 << PLACE_BITS) - 1)
+}
+
 /// Counts the occurrences in each field, from their positions.
 pub(super) fn counts(places: impl Iterator<Item = u32>) -> Lengths {
     let mut counts = [0; FIELDS.len()];
@@ -129,11 +134,16 @@ impl Totals {
     }
 }
 
+/// The counts of a term that only the body has, and once.
+const ONCE: Lengths = [0, 0, 1];
+
 /// Norms by length: passages have few different lengths, and a division for each passage would cost more.
 #[derive(Debug, Default)]
 pub(super) struct NormTables {
     totals: Totals,
     tables: [Vec<u32>; FIELDS.len()],
+    /// The weight of a term that only the body has, and once, by the length of the body: most terms of a passage.
+    once: Vec<u32>,
 }
 
 impl NormTables {
@@ -142,14 +152,18 @@ impl NormTables {
 
     /// Creates the tables for fields that have at most these lengths.
     pub(super) fn new(totals: Totals, longest: &Lengths) -> Self {
+        let tables = FIELDS.map(|field| {
+            let longest = longest[field as usize].min(Self::LONGEST);
+            let lengths = 0..=longest;
+            let norms = lengths.map(|length| totals.norm(field, length));
+            norms.collect::<Vec<u32>>()
+        });
+        let once = tables[Field::Body as usize].iter();
+        let once = once.map(|norm| Norms([0, 0, *norm]).weight(&ONCE));
         Self {
             totals,
-            tables: FIELDS.map(|field| {
-                let longest = longest[field as usize].min(Self::LONGEST);
-                (0..=longest)
-                    .map(|length| totals.norm(field, length))
-                    .collect()
-            }),
+            once: once.collect(),
+            tables,
         }
     }
 
@@ -158,14 +172,20 @@ impl NormTables {
         &self.totals
     }
 
-    /// Returns the norms of a passage with these lengths.
+    /// Returns the weight of a term with these counts in a passage with these lengths.
     #[inline]
-    pub(super) fn norms(&self, lengths: &Lengths) -> Norms {
-        Norms(FIELDS.map(|field| {
+    pub(super) fn weight(&self, lengths: &Lengths, counts: &Lengths) -> u32 {
+        if *counts == ONCE
+            && let Some(weight) = self.once.get(lengths[Field::Body as usize] as usize)
+        {
+            return *weight;
+        }
+        let norms = FIELDS.map(|field| {
             let length = lengths[field as usize];
             let known = self.tables[field as usize].get(length as usize).copied();
             known.unwrap_or_else(|| self.totals.norm(field, length))
-        }))
+        });
+        Norms(norms).weight(counts)
     }
 }
 

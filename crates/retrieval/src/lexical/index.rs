@@ -227,7 +227,7 @@ impl TermSource for Index {
         (!is_only).then(|| List::Kept(self.list(list)))
     }
 
-    fn places(&self, posting: &Posting) -> WordPositions<'_> {
+    fn places(&self, posting: &Posting, _: &str) -> WordPositions<'_> {
         let rest = self.places.get(posting.first_place as usize..);
         let rest = rest.unwrap_or_default();
         // The positions of one posting are in order and end with a terminator.

@@ -157,6 +157,14 @@ impl<'a> PostingListCache<'a> {
         &self.terms[number].list
     }
 
+    /// Returns the positions of the word of a list in one of its passages.
+    fn places(&self, number: usize, posting: &Posting) -> WordPositions<'a> {
+        match &self.terms[number].key {
+            TermKey::Term(term) => self.index.places(posting, term),
+            TermKey::Stem(..) => Cow::Borrowed(&[]),
+        }
+    }
+
     fn rarity(&self, number: usize) -> u64 {
         self.index.rarity(self.terms[number].frequency)
     }
@@ -261,7 +269,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     pub(crate) fn together(&self, passage: usize) -> u64 {
         let places_of = |list: usize| {
             let posting = posting_of(self.lists.of(list), passage)?;
-            Some(self.lists.index.places(posting))
+            Some(self.lists.places(list, posting))
         };
         self.neighbours
             .iter()
@@ -282,7 +290,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
                 Some((
                     value(alternative.factor, posting),
                     std::cmp::Reverse(alternative.form),
-                    posting.in_heading,
+                    posting.in_heading(),
                 ))
             });
             alternatives.max().map(|(score, form, in_heading)| Match {
@@ -492,7 +500,8 @@ fn with_phrase(lists: &mut PostingListCache<'_>, phrase: &[String]) -> Vec<usize
         }
         if is_in_all {
             places.clear();
-            places.extend(words.iter().map(|word| lists.index.places(&word[0])));
+            let here = numbers.iter().zip(&words);
+            places.extend(here.map(|(number, word)| lists.places(*number, &word[0])));
             if stand_together(&places) {
                 with.push(passage as usize);
             }

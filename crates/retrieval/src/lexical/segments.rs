@@ -9,7 +9,7 @@ use super::{
     field::{FIELDS, NormTables, Totals},
     search::{Phrases, rank},
     segment::LexicalSegment,
-    spelling::{nearest, ranked},
+    spelling::ranked,
     terms::{List, TermCount, TermSource, WordPositions, add_up},
 };
 
@@ -206,7 +206,7 @@ impl Segments {
     #[inline]
     fn posting(&self, file: &SegmentWords, counted: &TermCount) -> Posting {
         let lengths = file.words.lengths(counted.passage as usize);
-        let posting = counted.posting(self.norms.norms(&lengths));
+        let posting = counted.weighing(self.norms.weight(&lengths, &counted.counts));
         Posting {
             passage: file.first + posting.passage,
             ..posting
@@ -219,11 +219,7 @@ impl SegmentWords {
     #[inline]
     fn each(&self, list: usize, mut take: impl FnMut(TermCount)) {
         if self.living.is_all() {
-            self.words.list(list, |counted| {
-                if (counted.passage as usize) < self.words.passages() {
-                    take(counted);
-                }
-            });
+            self.words.list(list, take);
             return;
         }
         self.words.list(list, |counted| {
@@ -252,16 +248,19 @@ impl TermSource for Segments {
             .files
             .iter()
             .all(|file| file.words.has_no_form_but(stem, word));
-        let lists = |words: &LexicalSegment| words.stem(stem).into_iter().collect();
+        let lists = |words: &LexicalSegment| words.stem(stem);
         (!is_only).then(|| self.remembered(ListKey::Stem(stem.to_owned()), lists))
     }
 
-    fn places(&self, posting: &Posting) -> WordPositions<'_> {
+    fn places(&self, posting: &Posting, word: &str) -> WordPositions<'_> {
         let behind = self
             .files
             .partition_point(|file| file.first <= posting.passage);
-        let file = behind.checked_sub(1).map(|at| &self.files[at]);
-        let places = file.map(|file| file.words.places(posting.first_place));
+        let places = behind.checked_sub(1).map(|at| {
+            let file = &self.files[at];
+            file.words
+                .places(posting, posting.passage - file.first, word)
+        });
         Cow::Owned(places.unwrap_or_default())
     }
 
@@ -270,7 +269,7 @@ impl TermSource for Segments {
             .files
             .iter()
             .flat_map(|file| file.words.dictionaries())
-            .flat_map(|dictionary| nearest(dictionary, word))
+            .flat_map(|dictionary| dictionary.nearest(word))
             .map(|near| (near.distance, near.term))
             .collect();
         found.sort();

@@ -60,17 +60,36 @@ pub(super) struct NearWord {
     pub(super) number: u64,
 }
 
-/// Returns the words similar to `word`. A short word must be more similar than a long one.
+/// The words similar to one.
+pub(super) struct NearWords(DFA);
+
+impl NearWords {
+    /// Returns `None` if the word is too short or too long to be corrected. A short word must be more similar than a
+    /// long one.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        let letters = word.chars().count();
+        let builder = match letters {
+            0..3 => return None,
+            3..6 => &ONE_OFF,
+            _ if word.len() > LONGEST => return None,
+            _ => &TWO_OFF,
+        };
+        Some(Self(builder.build_dfa(word)))
+    }
+
+    /// Returns how far a word is from it; exact if it is similar.
+    pub(super) fn eval(&self, text: &[u8]) -> Distance {
+        self.0.eval(text)
+    }
+}
+
+/// Returns the words similar to `word`.
 pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<NearWord> {
-    let letters = word.chars().count();
-    let builder = match letters {
-        0..3 => return Vec::new(),
-        3..6 => &ONE_OFF,
-        _ if word.len() > LONGEST => return Vec::new(),
-        _ => &TWO_OFF,
+    let Some(NearWords(words)) = NearWords::of(word) else {
+        return Vec::new();
     };
     let near = NearWordAutomaton {
-        words: builder.build_dfa(word),
+        words,
         steps: Cell::new(MOST_STEPS),
     };
     let mut found = Vec::new();

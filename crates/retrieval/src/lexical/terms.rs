@@ -16,8 +16,25 @@ pub(crate) struct Posting {
     pub(super) weight: u32,
     /// Start of its positions.
     pub(super) first_place: u32,
-    /// Whether the term is in the heading.
-    pub(super) in_heading: bool,
+    /// Number of positions that are stored, times four, plus one if it is in the heading and two if in the trail.
+    pub(super) fields: u32,
+}
+
+impl Posting {
+    /// Returns whether the term is in the heading.
+    pub(super) fn in_heading(&self) -> bool {
+        self.fields & 1 == 1
+    }
+
+    /// Returns whether the term is in the heading or in the trail.
+    pub(super) fn in_headings(&self) -> bool {
+        self.fields & 3 > 0
+    }
+
+    /// Returns the number of positions that are stored.
+    pub(super) fn places(&self) -> u32 {
+        self.fields >> 2
+    }
 }
 
 /// A posting list, in the order of passages.
@@ -67,8 +84,8 @@ pub(super) trait TermSource {
     fn with_term(&self, term: &str) -> List<'_>;
     /// Returns the passages that have a word with this stem, in order, or `None` if they are those that have `word`.
     fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>>;
-    /// Returns the positions of a word in one passage.
-    fn places(&self, posting: &Posting) -> WordPositions<'_>;
+    /// Returns the positions of `word` in one passage.
+    fn places(&self, posting: &Posting, word: &str) -> WordPositions<'_>;
     /// Returns at most `most` words nearest to `word`: first by the number of letters wrong, missing, superfluous or
     /// swapped, then by the number of passages, then alphabetically.
     fn nearest(&self, word: &str, most: usize) -> Vec<String>;
@@ -92,6 +109,8 @@ pub(super) struct TermCount {
     pub(super) counts: Lengths,
     /// Start of its positions, or [`NO_PLACES`].
     pub(super) first_place: u32,
+    /// Number of positions that are stored there.
+    pub(super) places: u32,
 }
 
 /// Marks a term that does not occur as a word.
@@ -104,16 +123,25 @@ impl TermCount {
             passage: together.first().map_or(0, |first| first.passage),
             counts: counts(together.iter().map(|one| one.place)),
             first_place: NO_PLACES,
+            places: 0,
         }
     }
 
     #[inline]
     pub(super) fn posting(&self, norms: Norms) -> Posting {
+        self.weighing(norms.weight(&self.counts))
+    }
+
+    /// Returns the posting of a term with this weight in the passage.
+    #[inline]
+    pub(super) fn weighing(&self, weight: u32) -> Posting {
         Posting {
             passage: self.passage,
-            weight: norms.weight(&self.counts),
+            weight,
             first_place: self.first_place,
-            in_heading: self.counts[0] > 0,
+            fields: u32::from(self.counts[0] > 0)
+                | u32::from(self.counts[1] > 0) << 1
+                | self.places.min(u32::MAX >> 2) << 2,
         }
     }
 }
@@ -127,7 +155,9 @@ pub(super) fn add_up(lists: &mut Vec<TermCount>) {
             for (count, more) in sum.counts.iter_mut().zip(next.counts) {
                 *count = count.saturating_add(more);
             }
-            sum.first_place = sum.first_place.min(next.first_place);
+            if next.first_place < sum.first_place {
+                (sum.first_place, sum.places) = (next.first_place, next.places);
+            }
         }
         is_same
     });

@@ -2,20 +2,22 @@
 
 use sectile_markdown::Digest;
 
-use super::SEGMENT;
+use super::{MOST_MANIFEST, SEGMENT};
 use crate::{
     Bytes, DocumentLocation, FormatError,
     bytes::Origin,
     container::{self, Container, Name},
+    varint::{self, Numbers},
 };
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FACTS: Name = *b"facts   ";
 const SEGMENTS: Name = *b"segments";
 const ENTRIES: Name = *b"entries ";
-/// Bytes of an entry in addition to its name.
-const FIXED: usize = 4 * 8 + 32 + 4 + 4;
+/// Bytes of the stamp and the digest of an entry. Before them come how many bytes of its name the one before has too, how
+/// many more there are, and these; behind them its segment and its document, in four bytes at most each.
+const FIXED: usize = 4 * 8 + 32;
 
 /// The manifest of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,18 +50,25 @@ impl Manifest {
         let mut facts = self.made_at.to_le_bytes().to_vec();
         facts.extend_from_slice(self.name.as_bytes());
         let mut entries = Vec::with_capacity(self.entries.len() * (FIXED + 40));
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let mut last: &[u8] = b"";
         for entry in &self.entries {
-            let length = u32::try_from(entry.name.len()).unwrap_or(u32::MAX);
-            entries.extend_from_slice(&length.to_le_bytes());
-            entries.extend_from_slice(entry.name.as_bytes());
+            let name = entry.name.as_bytes();
+            let shared = last
+                .iter()
+                .zip(name)
+                .take_while(|(one, other)| one == other);
+            let shared = shared.count();
+            varint::write(&mut entries, number(shared));
+            varint::write(&mut entries, number(name.len() - shared));
+            entries.extend_from_slice(&name[shared..]);
+            last = name;
             for number in entry.stamp {
                 entries.extend_from_slice(&number.to_le_bytes());
             }
             entries.extend_from_slice(entry.digest.as_bytes());
-            for number in [entry.place.segment, entry.place.document] {
-                let number = u32::try_from(number).unwrap_or(u32::MAX);
-                entries.extend_from_slice(&number.to_le_bytes());
-            }
+            varint::write(&mut entries, number(entry.place.segment));
+            varint::write(&mut entries, number(entry.place.document));
         }
         let segments = self.segments.join("\n");
         container::write(
@@ -83,8 +92,14 @@ impl Manifest {
         let bytes = container.part(&ENTRIES)?;
         let mut rest = bytes.as_ref();
         let mut entries = Vec::with_capacity(rest.len() / (FIXED + 4));
+        let mut last = Vec::new();
+        // Names that share a long beginning would otherwise take more memory than the largest manifest.
+        let mut room = MOST_MANIFEST as usize;
         while !rest.is_empty() {
-            let (entry, behind) = entry(rest).ok_or(FormatError::Damaged)?;
+            let (entry, behind) = entry(rest, &mut last).ok_or(FormatError::Damaged)?;
+            room = room
+                .checked_sub(entry.name.len())
+                .ok_or(FormatError::Damaged)?;
             entries.push(entry);
             rest = behind;
         }
@@ -120,11 +135,15 @@ fn segments(container: &Container) -> Result<Vec<String>, FormatError> {
     }
 }
 
-/// Reads the first entry; returns it and the rest.
-fn entry(bytes: &[u8]) -> Option<(ManifestEntry, &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-    let (name, rest) = rest.split_at_checked(length)?;
+/// Reads the first entry; returns it and the rest. `name` is the name of the entry before, and becomes that of this one.
+fn entry<'b>(bytes: &'b [u8], name: &mut Vec<u8>) -> Option<(ManifestEntry, &'b [u8])> {
+    let mut numbers = Numbers::new(bytes);
+    let shared = numbers.next()? as usize;
+    let length = numbers.next()? as usize;
+    let (more, rest) = numbers.rest().split_at_checked(length)?;
+    name.get(..shared)?;
+    name.truncate(shared);
+    name.extend_from_slice(more);
     let mut rest = rest;
     let mut stamp = [0; 4];
     for number in &mut stamp {
@@ -132,16 +151,13 @@ fn entry(bytes: &[u8]) -> Option<(ManifestEntry, &[u8])> {
         (*number, rest) = (u64::from_le_bytes(*bytes), behind);
     }
     let (digest, rest) = rest.split_first_chunk::<32>()?;
-    let (segment, rest) = rest.split_first_chunk()?;
-    let (document, rest) = rest.split_first_chunk()?;
+    let mut numbers = Numbers::new(rest);
+    let (segment, document) = (numbers.next()? as usize, numbers.next()? as usize);
     let entry = ManifestEntry {
         name: std::str::from_utf8(name).ok()?.to_owned(),
         stamp,
         digest: Digest::from_bytes(*digest),
-        place: DocumentLocation {
-            segment: usize::try_from(u32::from_le_bytes(*segment)).ok()?,
-            document: usize::try_from(u32::from_le_bytes(*document)).ok()?,
-        },
+        place: DocumentLocation { segment, document },
     };
-    Some((entry, rest))
+    Some((entry, numbers.rest()))
 }

@@ -18,7 +18,7 @@ fn made(mut builder: SegmentBuilder<'_>, bodies: &[&str]) -> Vec<u8> {
         builder.document();
         let chunk = Chunk {
             span: Span::new(0, body.len()),
-            digest: Digest::of(body.as_bytes()),
+            digest: crate::ChunkDigest::of(body.as_bytes()),
             line: 1,
         };
         let passage = Passage {

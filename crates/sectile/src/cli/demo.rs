@@ -80,18 +80,20 @@ async fn show_desk(root: &Path) -> Result<(), CliError> {
     let found = client.call("search", query).await?;
     let hit = &found["results"][0];
     heading("It reads that section: its exact bytes, and the base that an edit starts from")?;
-    client.read("fetch", json!({ "id": hit["id"] })).await?;
+    let text = client.read("fetch", json!({ "id": hit["id"] })).await?;
+    let base = text
+        .split(" | ")
+        .find_map(|part| part.strip_prefix("base "));
     heading("It changes one passage. The bytes are on disk before the answer arrives")?;
     let edit = json!({
         "id": hit["id"],
         "old": "Boats at nine",
         "new": "Boats at ten",
-        "base": hit["base"],
+        "base": base,
     });
     client.write("edit", edit).await?;
     heading("Another agent still has the old text: nothing is lost, nothing is written")?;
-    let stale =
-        json!({ "id": hit["id"], "new": "Boats at eight, music at two.", "base": hit["base"] });
+    let stale = json!({ "id": hit["id"], "new": "Boats at eight, music at two.", "base": base });
     client.read("edit", stale).await?;
     heading("A heading gets a new name, and the link to it follows in the same change")?;
     let rename = json!({ "id": "plan#Saturday", "to": "Day one" });
@@ -276,11 +278,12 @@ impl DemoClient {
     }
 
     /// Calls a tool and prints the request, and the text of the answer as it is.
-    async fn read(&mut self, tool: &str, arguments: Value) -> Result<(), CliError> {
+    async fn read(&mut self, tool: &str, arguments: Value) -> Result<String, CliError> {
         let text = self.ask(tool, arguments).await?;
         let lines: String = text.lines().map(|line| format!("     {line}\n")).collect();
         let lines = lines.trim_start();
-        print(format_args!("  {} {lines}", StyledText(NAME, "<-")))
+        print(format_args!("  {} {lines}", StyledText(NAME, "<-")))?;
+        Ok(text)
     }
 
     /// Calls a tool that writes, and prints the diff and what else the answer says.

@@ -55,10 +55,16 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
             desk.print(&sections, show::sections)
         }
         EditCommand::Get { target, subtree } => {
-            let section = desk.get(target, *subtree)?;
+            let (answer, part) = match desk.section(target)? {
+                (_, Some(_)) => (desk.get(target, *subtree)?, "content"),
+                (path, None) => (
+                    desk.call("get_document", json!({ "path": path }))?,
+                    "document",
+                ),
+            };
             match args.json {
-                true => print(format_args!("{section}\n")),
-                false => print_note_text(&show::section(&section)),
+                true => print(format_args!("{answer}\n")),
+                false => print_note_text(&show::note_text(&answer, part)),
             }
         }
         EditCommand::Insert {
@@ -104,13 +110,18 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
             desk.write("delete_section", call, write)
         }
         EditCommand::Rename {
-            target,
+            path,
+            section,
             heading,
             keep_links,
             write,
         } => {
+            let target = SectionArgs {
+                path: path.clone(),
+                section: Some(section.clone()),
+            };
             let call = json!({
-                "section_id": desk.id(target)?,
+                "section_id": desk.id(&target)?,
                 "heading": heading,
                 "repair_links": !keep_links,
             });
@@ -222,14 +233,21 @@ impl EditSession {
         desk::named(&self.root, name)
     }
 
-    /// Returns a document and a section in it.
-    fn section(&self, target: &SectionArgs) -> Result<(String, String), CliError> {
-        if let Some(section) = &target.section {
-            return Ok((self.path(&target.path)?, section.clone()));
+    /// Returns a document, and the section in it if one is given.
+    fn section(&self, target: &SectionArgs) -> Result<(String, Option<String>), CliError> {
+        if target.section.is_none()
+            && let Some(found) = self.named(&target.path)?
+        {
+            return Ok(found);
         }
-        match self.named(&target.path)? {
-            Some((path, Some(section))) => Ok((path, section)),
-            _ => Err(CliError::usage("no section is named.")
+        Ok((self.path(&target.path)?, target.section.clone()))
+    }
+
+    /// Returns a document and a section in it.
+    fn required_section(&self, target: &SectionArgs) -> Result<(String, String), CliError> {
+        match self.section(target)? {
+            (path, Some(section)) => Ok((path, section)),
+            (_, None) => Err(CliError::usage("no section is named.")
                 .next("give its heading or id after the document, or write DOCUMENT#HEADING")),
         }
     }
@@ -284,7 +302,7 @@ impl EditSession {
 
     /// Returns a section, by id or heading.
     fn get(&self, target: &SectionArgs, subtree: bool) -> Result<Value, CliError> {
-        let (path, section) = self.section(target)?;
+        let (path, section) = self.required_section(target)?;
         let scope = if subtree { "subtree" } else { "body" };
         let by_id = self.world.knows(&section);
         let key = if by_id { "section_id" } else { "heading" };
@@ -296,7 +314,7 @@ impl EditSession {
 
     /// Returns the id of a section that is to be changed, or that marks a position.
     fn id(&self, target: &SectionArgs) -> Result<Value, CliError> {
-        let (path, section) = self.section(target)?;
+        let (path, section) = self.required_section(target)?;
         let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;
         let id = self.world.section_to_change(&path, &section);
         id.map(Value::from).map_err(|failure| self.failed(&failure))
@@ -383,7 +401,7 @@ impl EditSession {
         flags: &WriteFlags,
     ) -> Result<(), CliError> {
         let by_id = SectionArgs {
-            path: self.root.join(self.section(target)?.0),
+            path: self.root.join(self.required_section(target)?.0),
             section: self.id(target)?.as_str().map(str::to_owned),
         };
         let section = self.get(&by_id, subtree)?;

@@ -1,4 +1,4 @@
-//! `sectile sections|outline|tree|facets`: the vault world's answers from a shell, through the same tools.
+//! `sectile sections|tree|facets`: the vault world's answers from a shell, through the same tools.
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,7 @@ pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
     print(match tool {
         "get_metadata_facets" => facets(&value),
         "get_section_source" => sections(&value),
-        "get_document_tree" => tree(&value),
-        _ => outline(&value),
+        _ => tree(&value),
     })
 }
 
@@ -123,13 +122,6 @@ fn line(depth: usize, level: &Value, text: &str, note: &str) -> String {
         heading(text),
         StyledText(DIM, note)
     )
-}
-
-fn outline(value: &Value) -> String {
-    let rows = list(value, "headings")
-        .iter()
-        .map(|heading| line(0, &heading["level"], text(heading, "text"), ""));
-    head(value) + &rows.collect::<String>()
 }
 
 fn tree(value: &Value) -> String {

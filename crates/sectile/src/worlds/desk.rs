@@ -4,14 +4,15 @@
 
 mod answers;
 mod describe;
-mod editable_folder;
 mod errors;
 mod fetched;
 mod fields;
 mod lists;
+mod memory;
 mod open;
 mod paging;
 mod passages;
+mod prompts;
 mod roots;
 mod settings;
 mod shell;
@@ -45,6 +46,8 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
     WorldSpec {
         tools: tools::table(),
         describe: Some(describe::describe),
+        prompts: prompts::table(),
+        complete: Some(prompts::complete),
         sessions: true,
         has_roots: true,
         lenient_scalars: true,

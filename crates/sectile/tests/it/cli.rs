@@ -5,6 +5,7 @@ mod auth;
 mod config;
 mod connect;
 mod demo;
+mod desk;
 mod doctor;
 mod edit;
 mod help;
@@ -124,7 +125,6 @@ fn the_exit_code_tells_done_refused_and_wrongly_called_apart() {
         (&["serve", "--config", "missing.toml"], 1),
         (&[], 2),
         (&["frobnicate"], 2),
-        (&["outline"], 2),
         (&["outline", "a.md", "b.md"], 2),
         (&["outline", "a.md", "--frobnicate"], 2),
         (&["config"], 2),
@@ -133,7 +133,6 @@ fn the_exit_code_tells_done_refused_and_wrongly_called_apart() {
         (&["tools", "frobnicate"], 2),
         (&["reference"], 2),
         (&["reference", "frobnicate"], 2),
-        (&["serve"], 2),
         (&["serve", "notebook"], 2),
         (&["serve", "frobnicate", root], 2),
     ] {
@@ -167,5 +166,5 @@ fn a_server_without_a_folder_says_how_to_give_one() {
     home.write("sectile.toml", "[log]\nlevel = \"warn\"\n");
     let ran = home.run(&["serve", "--config", "sectile.toml"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("set vault.root"), "{ran:?}");
+    assert!(ran.stderr.contains("set desk.root"), "{ran:?}");
 }

@@ -6,8 +6,14 @@ mod callers;
 mod errors;
 /// What `fetch` answers: exact bytes, budgets, pages, several ids, and the form for connectors.
 mod fetch;
+/// What clients are told when they connect, and what they are offered.
+mod greeting;
+/// The edges of `links`.
+mod links;
 /// The lists of `outline` and `changes`.
 mod lists;
+/// The memory preset.
+mod memory;
 /// Several roots, their rules, and settings that are refused.
 mod roots;
 /// What `search` answers.

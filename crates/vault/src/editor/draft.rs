@@ -22,6 +22,8 @@ pub(super) struct Draft {
     pub(super) moved_to: Option<NotePath>,
     /// The document's number, if it is a deleted one that is being restored.
     pub(super) number: Option<u64>,
+    /// Whether the document is hidden from the caller, and only its links are repaired.
+    pub(super) is_silent: bool,
 }
 
 /// The location of a section that was found.
@@ -32,6 +34,27 @@ pub(super) struct SectionLocation {
 }
 
 impl Draft {
+    /// Returns a draft of an existing document, without changes.
+    pub(super) fn of(path: NotePath, view: Arc<View>) -> Self {
+        Self {
+            path,
+            bytes: Some(view.bytes().to_vec()),
+            document: view.document().clone(),
+            ids: view.ids().to_vec(),
+            changes: Changes::default(),
+            touched: Vec::new(),
+            moved_to: None,
+            number: None,
+            is_silent: false,
+            base: Some(view),
+        }
+    }
+
+    /// Returns whether the bytes of the document change.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.old() != self.bytes.as_deref()
+    }
+
     pub(super) fn is_changed(&self) -> bool {
         match (&self.base, &self.bytes) {
             (Some(base), Some(bytes)) => {

@@ -5,9 +5,16 @@ use sectile_markdown::name_key;
 use super::{EditorError, EditorOptions, is_markdown};
 use crate::{
     NotePath, PathRules, ReadError, Root, Walk,
-    fs::{LocatedNote, PrivateFolder},
+    fs::{LocatedNote, OpenFolders, PathEntry, PrivateFolder},
     walk::Files,
 };
+
+/// What is looked at: what callers see, or that and what is hidden from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    Visible,
+    Everything,
+}
 
 /// The folder of the documents. All of them can be edited, or just one.
 #[derive(Debug)]
@@ -46,14 +53,34 @@ impl DocumentFolder {
     }
 
     /// The documents, and everything else that links may name.
-    pub(super) fn files(&self, stop: &dyn Fn() -> bool) -> Result<Files, EditorError> {
+    pub(super) fn files(
+        &self,
+        sight: Sight,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Files, EditorError> {
+        let walk = match sight {
+            Sight::Visible => &self.walk,
+            Sight::Everything => &self.everything,
+        };
         match &self.only {
             Some(only) => Ok(Files {
                 documents: vec![only.clone()],
                 ..Files::default()
             }),
-            None => Ok(self.root.files(&self.walk, stop)?),
+            None => Ok(self.root.files(walk, stop)?),
         }
+    }
+
+    /// The documents in a folder, sorted by path, with those that are hidden from callers.
+    pub(super) fn everything_below(
+        &self,
+        folder: &NotePath,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, EditorError> {
+        let inside = format!("{}/", folder.as_str());
+        let mut all = self.root.walk(&self.everything, stop)?;
+        all.retain(|path| path.as_str().starts_with(&inside));
+        Ok(all)
     }
 
     /// The bytes of the document at `path`.
@@ -91,6 +118,16 @@ impl DocumentFolder {
     /// Finds the real location of the file at `path`.
     pub(super) fn locate(&self, path: &NotePath) -> Result<LocatedNote, EditorError> {
         self.root.locate(path).map_err(|error| self.missing(error))
+    }
+
+    /// Like [`Self::locate`], with folders that are open already.
+    pub(super) fn locate_among(
+        &self,
+        path: &NotePath,
+        open: &mut OpenFolders,
+    ) -> Result<LocatedNote, EditorError> {
+        let located = self.root.locate_among(path, open);
+        located.map_err(|error| self.missing(error))
     }
 
     /// Finds the real locations of recorded paths, as far as the files can be found.
@@ -138,9 +175,11 @@ impl DocumentFolder {
         if self.read_only {
             return Err(EditorError::ReadOnly);
         }
-        if self.only.is_some() || path.segments().any(|segment| segment.starts_with('.')) {
+        if self.only.is_some() {
             return Err(EditorError::FolderNotFound);
         }
+        self.check_folder(path)?;
+        self.check_folder_write_rules(path)?;
         let dir = self.root.dir().map_err(|error| self.refusal(error))?;
         let removed = match dir.symlink_metadata(path.as_str()) {
             Ok(metadata) if metadata.is_dir() => dir.remove_dir(path.as_str()),
@@ -149,6 +188,10 @@ impl DocumentFolder {
         };
         removed.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                EditorError::FolderNotFound
+            }
+            // What is hidden does not exist, so nothing is said about it.
+            std::io::ErrorKind::DirectoryNotEmpty if !self.shows_something_in(path) => {
                 EditorError::FolderNotFound
             }
             std::io::ErrorKind::DirectoryNotEmpty => EditorError::FolderNotEmpty,
@@ -183,6 +226,139 @@ impl DocumentFolder {
         }
     }
 
+    /// Refuses the path of a new document where callers would not see it.
+    pub(super) fn check_new_path(&self, path: &NotePath) -> Result<(), EditorError> {
+        match self.check_path(path) {
+            Err(EditorError::DocumentNotFound) if self.is_hidden(path) => {
+                Err(EditorError::NotADocument)
+            }
+            checked => checked,
+        }
+    }
+
+    /// Refuses the path of a folder that callers do not see.
+    pub(super) fn check_folder(&self, path: &NotePath) -> Result<(), EditorError> {
+        if self.is_folder_hidden(path) || !self.may_hold_documents(path)? {
+            return Err(EditorError::FolderNotFound);
+        }
+        Ok(())
+    }
+
+    /// Refuses the path of a new folder that callers would not see.
+    pub(super) fn check_new_folder(&self, path: &NotePath) -> Result<(), EditorError> {
+        if self.is_folder_hidden(path) || !self.may_hold_documents(path)? {
+            return Err(EditorError::NotADocument);
+        }
+        Ok(())
+    }
+
+    /// Returns whether a document in the folder at `path` would be one, whatever the rules about callers.
+    fn may_hold_documents(&self, path: &NotePath) -> Result<bool, EditorError> {
+        let inside = format!("{}/x.md", path.as_str());
+        match NotePath::parse_vault(&inside) {
+            Ok(inside) => Ok(self
+                .root
+                .counts(&inside, &self.everything.without_includes())?),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Refuses to move a folder if the rules hold for something in it by its path: then the move could show what is
+    /// hidden, or let a caller write what it may not. This depends on the rules alone, so it says nothing about what is
+    /// there.
+    pub(super) fn check_folder_move(
+        &self,
+        from: &NotePath,
+        to: &NotePath,
+    ) -> Result<(), EditorError> {
+        if self.walk.tells_apart(from, to) {
+            return Err(EditorError::NotWritable {
+                path: from.as_str().to_owned(),
+            });
+        }
+        self.check_folder_write_rules(from)?;
+        self.check_folder_write_rules(to)
+    }
+
+    fn check_folder_write_rules(&self, path: &NotePath) -> Result<(), EditorError> {
+        let may_write = self.write.is_empty()
+            || (self.write.cover_folder(path) && !self.write.tell_below(path));
+        if may_write {
+            return Ok(());
+        }
+        Err(EditorError::NotWritable {
+            path: path.as_str().to_owned(),
+        })
+    }
+
+    /// Refuses to move a document with its folder to a path where it would not be a document, or callers would no
+    /// longer see it.
+    pub(super) fn check_moved(
+        &self,
+        path: &NotePath,
+        target: &NotePath,
+        is_silent: bool,
+    ) -> Result<(), EditorError> {
+        if is_silent {
+            return Ok(());
+        }
+        if self.is_hidden(target) {
+            return Err(EditorError::NotADocument);
+        }
+        self.check_draft(path, false)?;
+        self.check_draft(target, false)
+    }
+
+    /// Returns whether two paths differ only in letter case, which a disk may ignore.
+    pub(super) fn is_spelling(&self, one: &NotePath, other: &NotePath) -> bool {
+        name_key(one.as_str()) == name_key(other.as_str())
+    }
+
+    /// Returns whether anything in the folder at `path` is visible.
+    fn shows_something_in(&self, path: &NotePath) -> bool {
+        let Ok(entries) = self.root.dir().and_then(|dir| dir.read_dir(path.as_str())) else {
+            return false;
+        };
+        let names = entries.flatten().map(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (format!("{}/{name}", path.as_str()), is_folder)
+        });
+        let mut names = names.map(|(path, is_folder)| (NotePath::parse_vault(&path), is_folder));
+        names.any(|(path, is_folder)| match path {
+            Ok(path) if is_folder => {
+                !self.is_folder_hidden(&path)
+                    && (self.walk.reads_everything() || self.shows_something_in(&path))
+            }
+            Ok(path) => !self.is_hidden(&path),
+            Err(_) => true,
+        })
+    }
+
+    /// Returns whether something that callers see is at `path`.
+    pub(super) fn sees(&self, path: &NotePath) -> bool {
+        self.root.find(path).is_some_and(|found| match found {
+            PathEntry::File(real) => !self.is_hidden(&real),
+            PathEntry::Folder(real) => !self.is_folder_hidden(&real),
+        })
+    }
+
+    /// Returns whether anything is hidden from callers.
+    pub(super) fn hides_something(&self) -> bool {
+        self.only.is_none() && self.walk.hides_something()
+    }
+
+    /// Returns whether the rules hide the folder at `path`.
+    pub(super) fn is_folder_hidden(&self, path: &NotePath) -> bool {
+        self.only.is_none() && self.walk.hides_folder(path)
+    }
+
+    /// Returns whether the rules hide the file at `path`, a path that need not be one of a document.
+    pub(super) fn is_hidden_at(&self, path: &str) -> bool {
+        self.hides_something()
+            && NotePath::parse_vault(path).is_ok_and(|path| self.is_hidden(&path))
+    }
+
     /// Returns whether the rules hide the file at `path`.
     pub(super) fn is_hidden(&self, path: &NotePath) -> bool {
         self.only.is_none() && self.walk.hides(path)
@@ -192,6 +368,17 @@ impl DocumentFolder {
     /// through here, whether a caller asked for it or the journal did.
     pub(super) fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
         self.check_path(real)?;
+        if !self.is_document(real)? {
+            return Err(EditorError::NotADocument);
+        }
+        self.check_write_rules(real)
+    }
+
+    /// Like [`Self::check_target`]. A document that is hidden from callers may be changed only silently.
+    pub(super) fn check_draft(&self, real: &NotePath, is_silent: bool) -> Result<(), EditorError> {
+        if !is_silent {
+            return self.check_target(real);
+        }
         if !self.is_document(real)? {
             return Err(EditorError::NotADocument);
         }
@@ -216,10 +403,10 @@ impl DocumentFolder {
     }
 
     /// Returns whether the document at `path`, a path without links, may be changed, as far as can be told beforehand.
-    pub(super) fn may_change(&self, path: &NotePath) -> bool {
+    pub(super) fn may_change(&self, path: &NotePath, is_silent: bool) -> bool {
         let located = self.locate(path);
         located.is_ok_and(|located| located.check_writable().is_ok())
-            && self.check_target(path).is_ok()
+            && self.check_draft(path, is_silent).is_ok()
     }
 }
 

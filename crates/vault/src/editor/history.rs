@@ -159,7 +159,7 @@ impl DocumentHistory {
                 more = true;
                 break;
             }
-            entries.push(shown(card, &state, Some(known)));
+            entries.push(self.shown(card, &state, Some(known)));
         }
         Ok((entries, more))
     }
@@ -190,6 +190,7 @@ impl DocumentHistory {
         id: &str,
     ) -> Result<Option<HistoryDocument>, EditorError> {
         let found = self.document_with(id);
+        let found = found.filter(|found| !self.folder.is_hidden_at(&found.path));
         let path = found
             .as_ref()
             .and_then(|found| NotePath::parse_vault(&found.path).ok());
@@ -345,41 +346,49 @@ impl DocumentHistory {
         Ok((old, changes))
     }
 
+    /// Returns an entry as callers see it, with the sections that it concerns in one document or in all of them.
+    fn shown(
+        &self,
+        card: &EntryCard,
+        state: &State,
+        known: Option<&DocumentState>,
+    ) -> HistoryEntry {
+        let seen = || card.steps.iter().filter(|step| self.sees(step));
+        let about = |step: &&StepCard| known.is_none_or(|known| known.id == step.document);
+        HistoryEntry {
+            number: card.number,
+            time: card.time,
+            actor: card.actor.clone(),
+            operation: card.operation.clone(),
+            reason: card.reason.clone(),
+            undoes: match card.kind {
+                EntryKind::Undo(target) | EntryKind::Redo(target) => Some(target),
+                EntryKind::Edit | EntryKind::Foreign => None,
+            },
+            is_foreign: card.kind == EntryKind::Foreign,
+            is_unverified: card.origin == LineOrigin::Foreign,
+            is_undone: state.ledger.is_taken_back(card.number),
+            documents: seen()
+                .map(|step| step.moved_to.clone().unwrap_or_else(|| step.path.clone()))
+                .collect(),
+            sections: seen()
+                .filter(about)
+                .flat_map(|step| step.touched.iter().cloned())
+                .collect(),
+        }
+    }
+
+    /// Returns whether callers see the document of a step.
+    fn sees(&self, step: &StepCard) -> bool {
+        let path = step.moved_to.as_ref().unwrap_or(&step.path);
+        !self.folder.is_hidden_at(path)
+    }
+
     /// The parts of the journal that cannot be read.
     pub(super) fn damage(&self) -> Vec<Damage> {
         // This reports the damage seen so far; an unreadable journal is reported by the call that needs it.
         let state = self.store.current_state();
         state.map_or_else(|_| Vec::new(), |state| state.ledger.damage().to_vec())
-    }
-}
-
-/// Returns an entry as callers see it, with the sections that it concerns in one document or in all of them.
-fn shown(card: &EntryCard, state: &State, known: Option<&DocumentState>) -> HistoryEntry {
-    let about = |step: &&StepCard| known.is_none_or(|known| known.id == step.document);
-    HistoryEntry {
-        number: card.number,
-        time: card.time,
-        actor: card.actor.clone(),
-        operation: card.operation.clone(),
-        reason: card.reason.clone(),
-        undoes: match card.kind {
-            EntryKind::Undo(target) | EntryKind::Redo(target) => Some(target),
-            EntryKind::Edit | EntryKind::Foreign => None,
-        },
-        is_foreign: card.kind == EntryKind::Foreign,
-        is_unverified: card.origin == LineOrigin::Foreign,
-        is_undone: state.ledger.is_taken_back(card.number),
-        documents: card
-            .steps
-            .iter()
-            .map(|step| step.moved_to.clone().unwrap_or_else(|| step.path.clone()))
-            .collect(),
-        sections: card
-            .steps
-            .iter()
-            .filter(about)
-            .flat_map(|step| step.touched.iter().cloned())
-            .collect(),
     }
 }
 

@@ -14,7 +14,12 @@ pub use self::check::LinkCheck;
 pub(super) use self::check::check;
 pub(super) use self::scan::{DocumentFixes, LinkFix, ScanResult, sections_at};
 use self::{lineage::Lineage, scan::Scan, snapshot::LinkSnapshot};
-use super::{CallHooks, EditorError, draft::Draft, folder::DocumentFolder};
+use super::{
+    CallHooks, EditorError,
+    draft::Draft,
+    folder::{DocumentFolder, Sight},
+};
+use crate::journal::FolderMove;
 
 /// A link that leads nowhere, or no longer where it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,25 +91,29 @@ const MOST_NAMED: usize = 50;
 const MOST_SHOWN: usize = 200;
 
 /// Scans the links that the drafts may affect: all links if something lost its name, otherwise only those just written.
+///
+/// With [`Sight::Everything`], only the documents that are hidden from callers are scanned.
 pub(super) fn look_at_links(
     folder: &DocumentFolder,
-    drafts: &BTreeMap<String, Draft>,
+    (drafts, folder_move): (&BTreeMap<String, Draft>, Option<&FolderMove>),
     permits: &Permits,
+    sight: Sight,
     watch: CallHooks<'_>,
 ) -> Result<ScanResult, EditorError> {
-    let world = LinkSnapshot::new(folder, drafts, watch.stop);
+    let world = LinkSnapshot::new(folder, drafts, watch.stop)
+        .seeing(sight, folder_move)
+        .knowing(watch.names);
     let lineage = Lineage::new(&world);
     let scan = Scan::new(&world, &lineage, permits);
     let concerned: Vec<usize> = (0..world.drafts.len())
         .filter(|index| lineage.changed_names(&world, *index))
         .collect();
-    let lost_name = concerned
-        .iter()
-        .any(|index| world.drafts[*index].draft.base.is_some());
-    let found = if lost_name {
-        scan.everywhere(&concerned, watch)?
-    } else {
-        scan.new_links(watch)?
+    let had_name = |index: &usize| world.drafts[*index].draft.base.is_some();
+    let lost_name = folder_move.is_some() || concerned.iter().any(had_name);
+    let found = match (lost_name, sight) {
+        (true, _) => scan.everywhere(&concerned, watch)?,
+        (false, Sight::Visible) => scan.new_links(watch)?,
+        (false, Sight::Everything) => ScanResult::default(),
     };
     match world.trouble() {
         Some(error) => Err(error),

@@ -103,6 +103,9 @@ impl DocumentReader {
 
     /// Returns when the file of a document was created, if that is known.
     pub(super) fn created(&self, path: &NotePath) -> Option<i64> {
+        if self.folder.is_hidden(path) {
+            return None;
+        }
         let state = self.store.state();
         let known = state.ledger.document(path.as_str());
         let sighted = || state.sightings.card(path.as_str());

@@ -172,7 +172,11 @@ impl JournalStore {
         path: &NotePath,
     ) -> Option<&'l DocumentState> {
         let real = self.folder.root.resolve(path);
-        let real = real.as_ref().unwrap_or(path).as_str();
+        let real = real.as_ref().unwrap_or(path);
+        if self.folder.is_hidden(real) {
+            return None;
+        }
+        let real = real.as_str();
         ledger.document(real).or_else(|| ledger.deleted_at(real))
     }
 
@@ -219,7 +223,20 @@ impl JournalStore {
             Some(known) => known.path.clone(),
             None => self.sighted_with(&state, id),
         };
-        NotePath::parse_vault(&path?).ok()
+        let path = NotePath::parse_vault(&path?).ok()?;
+        (!self.folder.is_hidden(&path)).then_some(path)
+    }
+
+    /// Returns the entry that deleted the section with this id, unless its document is hidden.
+    pub(super) fn deleted_by(&self, id: &str) -> Option<u64> {
+        let entry = self.state().ledger.deleted_by(id)?;
+        if self.folder.hides_something() {
+            let steps = self.entry(entry).ok()?.steps;
+            let held = |step: &Step| step.ids.removed.iter().any(|removed| removed == id);
+            let step = steps.into_iter().find(held)?;
+            return (!self.folder.is_hidden_at(&step.path)).then_some(entry);
+        }
+        Some(entry)
     }
 
     /// Takes the lock that covers the journal and the ids.
@@ -253,7 +270,14 @@ impl JournalStore {
         paths: impl IntoIterator<Item = &'a str>,
         stop: &dyn Fn() -> bool,
     ) -> Result<DocumentLocks, EditorError> {
-        let names: BTreeSet<String> = paths.into_iter().map(lock_name).collect();
+        self.lock_by_name(paths.into_iter().map(lock_name).collect(), stop)
+    }
+
+    fn lock_by_name(
+        &self,
+        names: BTreeSet<String>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<DocumentLocks, EditorError> {
         let folder = self.folder.private()?;
         let deadline = Instant::now() + self.lock_timeout;
         let mut locks = DocumentLocks::default();
@@ -266,6 +290,15 @@ impl JournalStore {
             };
         }
         Ok(locks)
+    }
+
+    /// Locks all documents, those that do not exist yet too.
+    pub(super) fn lock_all_documents(
+        &self,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<DocumentLocks, EditorError> {
+        let names = (0..=u8::MAX).map(lock_name_of);
+        self.lock_by_name(names.collect(), stop)
     }
 
     /// Locks one more document, unless someone else holds it: waiting for it out of order could deadlock.
@@ -302,8 +335,11 @@ impl JournalStore {
 
 /// Returns the name of a document's lock. Documents share 256 locks, so that lock files never need to be cleaned up.
 fn lock_name(path: &str) -> String {
-    let digest = Digest::of(path.as_bytes());
-    format!("document-{:02x}", digest.as_bytes()[0])
+    lock_name_of(Digest::of(path.as_bytes()).as_bytes()[0])
+}
+
+fn lock_name_of(number: u8) -> String {
+    format!("document-{number:02x}")
 }
 
 pub(super) fn take_news(state: &mut State, folder: &PrivateFolder) -> Result<(), EditorError> {

@@ -5,18 +5,22 @@
     reason = "tests inspect files behind the editor's back"
 )]
 
+mod changes;
 mod characters;
 mod displaced;
 mod faults;
 mod files;
 mod findings;
+mod folders;
 mod hostile;
 mod journal;
 mod lasting_ids;
 mod links;
 mod naming;
 mod parts;
+mod placed;
 mod races;
+mod rules;
 mod scripts;
 
 use std::{fs, path::Path};

@@ -3,6 +3,20 @@
 use std::fmt;
 
 use super::EditorError;
+use crate::NotePath;
+
+/// What an index knows about names and links, so that the editor need not read every document. Whatever it returns is
+/// read and checked; what it leaves out is not looked at, so it must know all documents as they are now, or say that it
+/// does not.
+pub trait NameSource {
+    /// Returns the documents that may have this alias, in whatever letter case, or `None` if that is unknown.
+    fn documents_with_alias(&self, alias: &str) -> Option<Vec<NotePath>>;
+
+    /// Returns the documents that may have a link to one of `paths`, or `None` if that is unknown. A link counts if the
+    /// last part of its path is the name of one of them, with or without its extension, in whatever letter case and
+    /// whether or not it leads there: after a change it may.
+    fn documents_linking_to(&self, paths: &[NotePath]) -> Option<Vec<NotePath>>;
+}
 
 /// Callbacks that a call uses while it runs.
 #[derive(Clone, Copy)]
@@ -11,6 +25,8 @@ pub struct CallHooks<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Takes the number of documents processed, and the total if it is known.
     pub progress: &'a dyn Fn(u64, Option<u64>),
+    /// What is known about names and links already.
+    pub names: Option<&'a dyn NameSource>,
 }
 
 impl<'a> CallHooks<'a> {
@@ -26,6 +42,7 @@ impl<'a> CallHooks<'a> {
         Self {
             stop,
             progress: &|_, _| {},
+            names: None,
         }
     }
 

@@ -4,6 +4,7 @@ mod apply;
 mod characters;
 mod commit;
 mod conflict;
+mod folder;
 pub(super) mod operation;
 mod plan;
 mod repair;
@@ -20,6 +21,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::{
     commit::{CommitHeader, CommitOutcome},
+    folder::{check_alone, moves_folder},
     operation::Operation,
     plan::{Plan, Plans},
     report::WriteReport,
@@ -115,6 +117,7 @@ impl DocumentWriter {
                 limit: self.limits.max_operations,
             });
         }
+        check_alone(&request.operations)?;
         if let Some(report) = self.replay(request.request.as_ref())? {
             return Ok(report);
         }
@@ -151,10 +154,13 @@ impl DocumentWriter {
         let mut extra = BTreeSet::new();
         let mut tries = 0;
         while tries < MOST_TRIES {
-            let paths = self.paths_of(&request.operations, &extra)?;
-            let locks = self
-                .store
-                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            let locks = if moves_folder(&request.operations) {
+                self.store.lock_all_documents(watch.stop)?
+            } else {
+                let paths = self.paths_of(&request.operations, &extra)?;
+                self.store
+                    .lock_documents(paths.iter().map(String::as_str), watch.stop)?
+            };
             // The first attempt may have been in flight until now.
             if let Some(report) = self.replay(request.request.as_ref())? {
                 return Ok(report);
@@ -210,7 +216,7 @@ impl DocumentWriter {
             .values()
             .filter(|draft| draft.is_changed())
             .collect();
-        if changed.is_empty() {
+        if changed.is_empty() && transaction.folder_move.is_none() {
             return Ok(Some(self.report(transaction, None, &[], &[])));
         }
         watch.check()?;

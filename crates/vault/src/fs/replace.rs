@@ -7,9 +7,10 @@
 //! nobody's bytes are overwritten unseen.
 
 use std::{
+    collections::HashMap,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
@@ -26,12 +27,15 @@ use crate::{NotePath, fault::step};
 /// The real location of a note, after following links inside the root.
 #[derive(Debug)]
 pub(crate) struct LocatedNote {
-    pub(super) folder: Dir,
+    pub(super) folder: Arc<Dir>,
     name: PathBuf,
     path: NotePath,
     /// Whether it is on a different file system than the private folder, once that is known.
     pub(super) is_apart: OnceLock<bool>,
 }
+
+/// Open folders, by their paths without links.
+pub(crate) type OpenFolders = HashMap<String, Arc<Dir>>;
 
 /// The outcome of a swap.
 #[derive(Debug, PartialEq, Eq)]
@@ -122,11 +126,29 @@ impl Root {
     /// # Errors
     /// [`ReadError`] when a folder on the way does not exist or leads out.
     pub(crate) fn locate(&self, note: &NotePath) -> Result<LocatedNote, ReadError> {
-        let dir = self.dir().map_err(|error| read_error(&error))?;
+        self.locate_among(note, &mut OpenFolders::default())
+    }
+
+    /// Like [`Self::locate`], with folders that are open already: those of many notes would be too many.
+    pub(crate) fn locate_among(
+        &self,
+        note: &NotePath,
+        open: &mut OpenFolders,
+    ) -> Result<LocatedNote, ReadError> {
         let path = self.resolve(note)?;
-        let folder = match path.folder() {
-            Some(folder) => dir.open_dir(folder).map_err(|error| read_error(&error))?,
-            None => dir,
+        let above = path.folder().unwrap_or_default();
+        let folder = match open.get(above) {
+            Some(folder) => Arc::clone(folder),
+            None => {
+                let dir = self.dir().map_err(|error| read_error(&error))?;
+                let opened = match above {
+                    "" => dir,
+                    above => dir.open_dir(above).map_err(|error| read_error(&error))?,
+                };
+                let opened = Arc::new(opened);
+                open.insert(above.to_owned(), Arc::clone(&opened));
+                opened
+            }
         };
         let name = PathBuf::from(path.file_name());
         Ok(LocatedNote {
@@ -638,7 +660,7 @@ fn has_no_links(error: &io::Error) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn rename_with(
+pub(super) fn rename_with(
     from: &Dir,
     file: &str,
     to: &Dir,
@@ -651,7 +673,7 @@ fn rename_with(
 
 /// Returns whether the file system does not support this kind of rename.
 #[cfg(target_os = "linux")]
-fn is_unsupported(error: &io::Error) -> bool {
+pub(super) fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP]
         .iter()

@@ -256,7 +256,43 @@ pub(crate) struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<Request>,
     pub(crate) kind: EntryKind,
+    /// The folder that moves with everything in it. The documents in it are moved by this, not by their steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) folder: Option<FolderMove>,
     pub(crate) steps: Vec<Step>,
+}
+
+/// A folder that moves with everything in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FolderMove {
+    pub(crate) from: String,
+    pub(crate) to: String,
+}
+
+impl FolderMove {
+    /// Returns the path afterwards of something in the folder, or `None` for anything else.
+    pub(crate) fn moved(&self, path: &str) -> Option<String> {
+        below(path, &self.from).map(|rest| format!("{}{rest}", self.to))
+    }
+
+    /// Returns the path before of something in the folder afterwards, or `None` for anything else.
+    pub(crate) fn origin(&self, path: &str) -> Option<String> {
+        below(path, &self.to).map(|rest| format!("{}{rest}", self.from))
+    }
+
+    /// Returns the move that takes the folder back.
+    pub(crate) fn inverse(&self) -> Self {
+        Self {
+            from: self.to.clone(),
+            to: self.from.clone(),
+        }
+    }
+}
+
+/// Returns the rest of `path` if it is `folder` or in it.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(folder)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// A caller's id for its request, by which a retry is recognized.
@@ -312,6 +348,9 @@ pub(crate) struct Step {
     /// The same, as written by earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<Mark>,
+    /// Whether only links were repaired, for a caller from whom the document is hidden.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_silent: bool,
 }
 
 /// A change to the list of section ids.

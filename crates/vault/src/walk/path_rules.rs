@@ -63,6 +63,34 @@ impl PathRules {
         decided.unwrap_or(false)
     }
 
+    /// Returns whether a pattern may hold for something below `folder` because of the folders above it, and not because
+    /// of its own name alone.
+    pub(crate) fn tell_below(&self, folder: &NotePath) -> bool {
+        let is_glob = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
+        let may_be = |part: &str, name: &str| is_glob(part) || part.eq_ignore_ascii_case(name);
+        self.patterns.iter().any(|pattern| {
+            let pattern = pattern.strip_prefix('!').unwrap_or(pattern).trim_end();
+            let bare = pattern.trim_end_matches('/');
+            let (bare, is_anchored) = match bare.strip_prefix("**/") {
+                Some(rest) => (rest, false),
+                None => (bare.trim_start_matches('/'), bare.contains('/')),
+            };
+            let parts: Vec<&str> = bare.split('/').collect();
+            if is_anchored {
+                // It is about another folder if it differs in a part; one that ends above holds for all of this one.
+                let names: Vec<&str> = folder.segments().collect();
+                parts.len() > names.len()
+                    && parts
+                        .iter()
+                        .zip(&names)
+                        .all(|(part, name)| may_be(part, name))
+            } else {
+                let above = &parts[..parts.len() - 1];
+                above.iter().any(|part| may_be(part, folder.file_name()))
+            }
+        })
+    }
+
     /// Returns whether the rules cover `path` or a folder above it: nothing in a covered folder is exempt.
     pub(crate) fn enclose(&self, path: &str, is_folder: bool) -> bool {
         if self.is_empty() {

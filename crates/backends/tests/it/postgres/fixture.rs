@@ -131,7 +131,7 @@ pub(crate) fn path(path: &str) -> NotePath {
 fn chunk(number: usize, text: &Text) -> Chunk {
     Chunk {
         span: Span::new(number * 10_000, number * 10_000 + text.body.len()),
-        digest: Digest::of(text.body.as_bytes()),
+        digest: Digest::of(text.body.as_bytes()).into(),
         line: number + 1,
     }
 }
@@ -147,7 +147,8 @@ pub(crate) fn entry(notebook: &str, texts: &[Text]) -> IndexedNotebook {
 pub(crate) fn put(notebook: &str, texts: &[Text]) -> Change {
     let mut recorder = RecordBuilder::new(model());
     let record = |(number, text): (usize, &Text)| {
-        recorder.record(&chunk(number, text), &text.passage(notebook))
+        let digest = Digest::of(text.body.as_bytes());
+        recorder.record(&chunk(number, text), digest, &text.passage(notebook))
     };
     Change::Put {
         entry: entry(notebook, texts),

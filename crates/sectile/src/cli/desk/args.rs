@@ -31,11 +31,11 @@ Filters go in the query; alone, they list notes:
   sectile search '\"exact words\"' path:projects/
   sectile search tag:travel after:2026-01-01
   sectile search is:task path:projects/harbour   open tasks
-  sectile search status:draft -tag:old           any field of the front matter
+  sectile search 'status:draft -tag:old'         any field of the front matter
   sectile search sort:modified --limit 5         the notes changed last")]
 pub(in crate::cli) struct SearchArgs {
     /// Words, a question, filters.
-    #[arg(value_name = "QUERY", required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "QUERY", required = true)]
     pub(super) query: Vec<String>,
     /// The most results, 1 to 20 [default: 8].
     #[arg(long, value_name = "N")]

@@ -39,7 +39,7 @@ pub(super) enum EditCommand {
         /// The document.
         path: PathBuf,
     },
-    /// Print the text of a section.
+    /// Print the text of a section, or without one of the whole document.
     Get {
         #[command(flatten)]
         target: SectionArgs,
@@ -104,8 +104,10 @@ pub(super) enum EditCommand {
     },
     /// Change the heading of a section, and repair the links to it.
     Rename {
-        #[command(flatten)]
-        target: SectionArgs,
+        /// The document.
+        path: PathBuf,
+        /// Id or heading of the section.
+        section: String,
         /// The new heading, without # marks.
         heading: String,
         /// Leave links unchanged.
@@ -171,14 +173,14 @@ impl EditCommand {
         match self {
             Self::List { path }
             | Self::Insert { path, .. }
+            | Self::Rename { path, .. }
             | Self::Undo { path, .. }
             | Self::Redo { path, .. }
             | Self::History { path, .. } => path,
             Self::Get { target, .. }
             | Self::Update { target, .. }
             | Self::Move { target, .. }
-            | Self::Delete { target, .. }
-            | Self::Rename { target, .. } => &target.path,
+            | Self::Delete { target, .. } => &target.path,
             Self::Purge { path, .. } => path.as_deref().unwrap_or(Path::new(".")),
         }
     }

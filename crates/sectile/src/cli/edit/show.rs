@@ -44,9 +44,9 @@ pub(super) fn sections(value: &Value) -> String {
     out
 }
 
-/// Returns the text of a section unchanged, for [`super::super::ui::print_note_text`].
-pub(super) fn section(value: &Value) -> String {
-    let content = text(value, "content");
+/// Returns the text of a section or document unchanged, for [`super::super::ui::print_note_text`].
+pub(super) fn note_text(value: &Value, part: &str) -> String {
+    let content = text(value, part);
     let end = if content.is_empty() || content.ends_with('\n') {
         ""
     } else {

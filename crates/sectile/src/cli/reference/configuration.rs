@@ -41,7 +41,7 @@ pub(super) fn page() -> String {
                 write(&mut page, described(&schema, &key.path), inner);
             }
             if let ValueKind::Named(inner) = &key.kind {
-                page.heading(2, &format!("{}.NAME", key.path));
+                page.heading(2, format!("{}.NAME", key.path));
                 page.paragraph(format_args!(
                     "Each of them is written as `[{}.NAME]` with these keys, or as `NAME = \"{}\"` in `[{}]`.",
                     key.path, "PATH", key.path

@@ -187,6 +187,7 @@ impl VisibleRoots<'_> {
         let hooks = CallHooks {
             stop: &stop,
             progress: &|done, total| context.progress.report(done, total, "documents"),
+            ..CallHooks::none()
         };
         let folder = &write.root.folder;
         let mut written = folder.write(&request, hooks);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sectile_library::{clock, live_folder::LiveFolderOptions};
+use sectile_library::{clock, editable_folder::EditableFolder, live_folder::LiveFolderOptions};
 use sectile_markdown::Digest;
 use sectile_mcp::Surface;
 use sectile_vault::{
@@ -11,8 +11,11 @@ use sectile_vault::{
 };
 
 use super::{
-    DeskSettings, DeskWorld, SHOWN_BYTES, editable_folder::EditableFolder, roots::DeskRoot,
-    settings::RootSettings, spec, urls::UrlStyle,
+    DeskSettings, DeskWorld, SHOWN_BYTES, memory,
+    roots::DeskRoot,
+    settings::{DeskPreset, RootSettings},
+    spec,
+    urls::UrlStyle,
 };
 use crate::{
     files,
@@ -37,11 +40,21 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let Some(state) = open_roots(context.settings, read_only, true)? else {
         return context.without_folder(ENTRY.name);
     };
+    let spec = match context.settings.desk.preset {
+        DeskPreset::Desk => spec(),
+        DeskPreset::Memory if state.roots.len() > 1 => {
+            return Err(
+                OpenError::usage("a memory has one root, and the settings name several.")
+                    .next("give a folder: sectile serve desk DIR --preset memory"),
+            );
+        }
+        DeskPreset::Memory => memory::spec(),
+    };
     let context = ServeContext {
         read_only,
         ..context
     };
-    Ok(Some(context.surface(spec(), state)))
+    Ok(Some(context.surface(spec, state)))
 }
 
 /// Opens the desk for one command, which does nothing in the background.
@@ -135,7 +148,7 @@ fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), Op
                     "the root `{}` is inside the root `{}`.",
                     inner.name, outer.name
                 ))
-                .next("remove one of them from [desk.roots], or hide the folder in the outer one and move it"));
+                .next("remove one of them from [desk.roots]"));
             }
         }
     }
@@ -146,8 +159,8 @@ fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), Op
 fn unusable(root: &RootSettings, why: &str) -> OpenError {
     let folder = root.location.file_name().unwrap_or_default();
     match root.name.as_str() {
-        "" => OpenError::usage(format_args!(
-            "`{}` cannot be served: {why}.",
+        "" => OpenError::failed(format_args!(
+            "the folder `{}` cannot be used: {why}.",
             folder.to_string_lossy()
         ))
         .next("give a folder: sectile serve desk DIR"),
@@ -172,14 +185,12 @@ fn open_root(
         PathRules::new(patterns.to_vec()).map_err(|error| unusable(root, &error.to_string()))
     };
     let (hide, read, write) = (rules(&root.hide)?, rules(&root.read)?, rules(&root.write)?);
-    let walk = Walk::default().hiding(hide.clone()).reading(read.clone());
     let limits = EditorLimits {
         max_shown_bytes: SHOWN_BYTES,
         ..EditorLimits::default()
     };
     let editor = EditorOptions {
         limits,
-        walk: walk.clone(),
         hide,
         read,
         write,
@@ -188,7 +199,7 @@ fn open_root(
     };
     let index = LiveFolderOptions {
         location: location.clone(),
-        walk,
+        walk: Walk::default(),
         max_note_bytes: limits.max_document_bytes,
         cache: settings
             .cache

@@ -5,9 +5,12 @@
 
 use std::path::PathBuf;
 
-use crate::worlds::desk::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
-use sectile_mcp::{CallContext, Failure};
-use sectile_vault::{NotePath, editor::EditorError};
+use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
+use sectile_mcp::{CallContext, Failure, MAX_OFFERED, nearest as nearest_names};
+use sectile_vault::{
+    NotePath,
+    editor::{Candidate, EditorError},
+};
 
 use super::{
     DeskWorld,
@@ -17,6 +20,9 @@ use super::{
     },
     urls::UrlStyle,
 };
+
+/// Most headings that an unknown one is compared with: it bounds the cost of a mistake.
+const MOST_COMPARED: usize = 10_000;
 
 /// One folder of a desk.
 pub(super) struct DeskRoot {
@@ -130,7 +136,18 @@ impl<'a> VisibleRoots<'a> {
         for root in searched {
             match root.folder.find(rest, &stop) {
                 Ok(target) => found.push(LocatedTarget { root, target }),
-                Err(FindError::Several(names)) => candidates.extend(self.offered(root, names)),
+                Err(FindError::Several(names)) => {
+                    let texts = names.iter().map(|name| first_line(root, &name.id));
+                    let texts: Vec<String> = texts.collect();
+                    let mut offered = self.offered(root, names);
+                    for (offered, text) in offered.iter_mut().zip(texts) {
+                        offered.add_text(&text);
+                    }
+                    candidates.extend(offered);
+                }
+                Err(FindError::NotFound(names)) if names.is_empty() => {
+                    nearest.extend(self.near_sections(root, rest));
+                }
                 Err(FindError::NotFound(names)) => nearest.extend(self.offered(root, names)),
                 Err(error) => {
                     refused.get_or_insert_with(|| self.find_failure(root, given, &error));
@@ -176,6 +193,45 @@ impl<'a> VisibleRoots<'a> {
         Ok((root, path))
     }
 
+    /// Returns the path of a document as the caller wrote it, if that is a path that leads to the document at `path`: what
+    /// is renamed or deleted must not be the target of a link.
+    pub(super) fn written_path(&self, root: &DeskRoot, given: &str, path: NotePath) -> NotePath {
+        let (_, rest) = self.split(given);
+        let written = NotePath::parse_vault(rest).ok().filter(|written| {
+            let view = root.folder.editor.view(written);
+            view.is_ok_and(|view| *view.path() == path)
+        });
+        written.unwrap_or(path)
+    }
+
+    /// Returns the sections with headings most similar to the one in `given`, a document and a heading.
+    fn near_sections(&self, root: &DeskRoot, given: &str) -> Vec<OfferedId> {
+        let given = given.trim().trim_start_matches("[[").trim_end_matches("]]");
+        let Some((document, heading)) = given.split_once('#') else {
+            return Vec::new();
+        };
+        let stop = || self.context.cancelled.is_cancelled();
+        let Ok(FoundTarget::Document(path)) = root.folder.find(document, &stop) else {
+            return Vec::new();
+        };
+        let Ok(view) = root.folder.editor.view(&path) else {
+            return Vec::new();
+        };
+        let sections = (0..view.ids().len().min(MOST_COMPARED)).filter_map(|at| view.candidate(at));
+        let sections: Vec<Candidate> = sections.collect();
+        let wanted = heading.rsplit('/').next().unwrap_or(heading);
+        let known = sections.iter().map(|section| section.heading.as_str());
+        let near = nearest_names(wanted, known, MAX_OFFERED);
+        let is_near = |section: &&Candidate| near.contains(&section.heading.as_str());
+        let offered = |section: &Candidate| OfferedId {
+            id: self.id_of(root, path.as_str(), Some(&section.id)),
+            title: section.heading.clone(),
+            place: String::new(),
+        };
+        let near = sections.iter().filter(is_near).take(MAX_OFFERED);
+        near.map(offered).collect()
+    }
+
     fn offered(&self, root: &DeskRoot, names: Vec<NearName>) -> Vec<OfferedId> {
         let prefix = self.prefix(root);
         let offered = |name: NearName| OfferedId {
@@ -209,6 +265,19 @@ impl<'a> VisibleRoots<'a> {
     pub(super) fn editor_failure(&self, root: &DeskRoot, error: &EditorError, id: &str) -> Failure {
         editor_failure(error, id, &self.prefix(root))
     }
+}
+
+/// Returns the start of the text of a section, by which it can be told from others with the same heading; empty for a
+/// document.
+fn first_line(root: &DeskRoot, id: &str) -> String {
+    let line = || {
+        let (path, section) = id.split_once('#')?;
+        let view = root.folder.editor.view(&NotePath::parse_vault(path).ok()?);
+        let view = view.ok()?;
+        let candidate = view.candidate(view.position_of(section)?)?;
+        Some(candidate.first_line)
+    };
+    line().unwrap_or_default()
 }
 
 /// The failure for a name that nothing has.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::Walk;
 use serde::{Deserialize, Serialize};
 
+use super::urls::is_template;
 use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, cache_folder};
 
 /// Most roots of one desk: each holds an index in memory.
@@ -24,7 +25,7 @@ pub(crate) struct DeskSection {
     pub(crate) roots: BTreeMap<String, NamedRoot>,
     /// Whether only the tools that read are offered.
     pub(crate) read_only: bool,
-    /// Address of a note that results give people to open, with `{path}`, `{name}`, `{root}` and `{heading}` in it.
+    /// Address of a note that results give people to open, with `{path}`, `{name}`, `{id}`, `{root}` and `{heading}` in it.
     /// Empty: chosen by the program.
     pub(crate) url_template: String,
     /// Folder for the indexes, relative to the settings file. Empty: sectile in your cache folder.
@@ -125,6 +126,10 @@ impl SettingsSection for DeskSection {
         if self.roots.len() > MOST_ROOTS {
             let expected = format!("at most {MOST_ROOTS} folders");
             mistakes.add(reader.refuse("desk.roots", expected));
+        }
+        if !self.url_template.is_empty() && !is_template(&self.url_template) {
+            let expected = "an address such as https://example.org/{path}, with {path}, {name}, {id}, {root} and {heading} in it";
+            mistakes.add(reader.refuse("desk.url_template", expected));
         }
         let mut roots = Vec::new();
         for (name, root) in &self.roots {

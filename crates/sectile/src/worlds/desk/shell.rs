@@ -1,11 +1,14 @@
 //! What the commands of a shell need from the desk besides its tools.
 
-use super::editable_folder::FoundTarget;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{CallContext, Failure};
 use sectile_vault::editor::short_hash;
 use serde_json::{Value, json};
 
-use super::{DeskWorld, errors};
+use super::{
+    DeskWorld, errors,
+    urls::{UrlStyle, UrlTarget},
+};
 
 /// Returns a failure as an object, so that scripts can branch on its code.
 pub(crate) fn error_object(failure: &Failure) -> Value {
@@ -22,6 +25,24 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 }
 
 impl DeskWorld {
+    /// Waits until all notes are read: a command has only one answer.
+    pub(crate) fn read_everything(&self) {
+        for root in &self.roots {
+            if let Err(error) = root.folder.index.complete(&|| false) {
+                tracing::debug!(?error, "the index is not complete");
+            }
+        }
+    }
+
+    /// Waits until the index is in the cache, so that the next command starts from there.
+    pub(crate) fn keep_index(&self) {
+        for root in &self.roots {
+            if let Err(error) = root.folder.index.settle(&|| false) {
+                tracing::debug!(?error, "the index is not kept");
+            }
+        }
+    }
+
     /// Returns the document that `name` leads to, and the section in it if the name has one.
     pub(crate) fn document_named(
         &self,
@@ -54,11 +75,26 @@ impl DeskWorld {
             | FoundTarget::Document(path)
             | FoundTarget::Section { path, .. } => Some(path),
         };
-        let file = path.map_or_else(
-            || root.location.clone(),
-            |path| root.location.join(path.as_str()),
-        );
-        Ok(file.display().to_string())
+        let section = match &located.target {
+            FoundTarget::Section { path, id } => {
+                let view = root.folder.editor.view(path);
+                let view = view.map_err(|error| roots.editor_failure(root, &error, id))?;
+                view.section(view.position_of(id).unwrap_or(usize::MAX))
+            }
+            _ => None,
+        };
+        let path = path.map_or("", |path| path.as_str());
+        if root.urls == UrlStyle::Sectile {
+            return Ok(root.location.join(path).display().to_string());
+        }
+        Ok(root.urls.url(UrlTarget {
+            root: &root.name,
+            path,
+            id: &roots.id_of_target(root, &located.target),
+            section: section
+                .as_ref()
+                .map(|section| (section.id.as_str(), section.heading.as_str())),
+        }))
     }
 
     /// Returns the base that `delete` takes for `id` as it is now.

@@ -4,7 +4,7 @@ mod changes;
 mod create;
 mod delete;
 mod edit;
-mod fetch;
+pub(super) mod fetch;
 mod links;
 mod outline;
 mod rename;

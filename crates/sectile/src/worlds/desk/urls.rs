@@ -23,7 +23,7 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC
 const PATH: &AsciiSet = &PART.remove(b'/');
 
 /// The names that a template may have in braces.
-pub(super) const PLACEHOLDERS: [&str; 5] = ["path", "name", "id", "root", "heading"];
+const PLACEHOLDERS: [&str; 5] = ["path", "name", "id", "root", "heading"];
 
 /// How the addresses of one root are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,35 +122,21 @@ impl VisibleRoots<'_> {
     }
 }
 
-/// Returns what is wrong with a template, if anything is.
-pub(super) fn template_mistake(template: &str) -> Option<String> {
-    let mut unknown = None;
-    let check = |name: &str| {
-        let is_known = PLACEHOLDERS.contains(&name);
-        if !is_known && unknown.is_none() {
-            unknown = Some(name.to_owned());
-        }
-        is_known.then(String::new)
-    };
-    let shown = filled(template, check);
-    if let Some(name) = unknown {
-        return Some(format!(
-            "`{{{name}}}` is not one of {{path}}, {{name}}, {{id}}, {{root}} and {{heading}}"
-        ));
-    }
+/// Returns whether `template` is an address with a scheme, and has no names in braces but [`PLACEHOLDERS`].
+pub(super) fn is_template(template: &str) -> bool {
+    let mut has_unknown = false;
+    let shown = filled(template, |name| {
+        has_unknown |= !PLACEHOLDERS.contains(&name);
+        Some(String::new())
+    });
     let has_scheme = shown.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
-    if !has_scheme {
-        return Some("it does not start with a scheme, such as https: or file:".to_owned());
-    }
-    if shown.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Some("it contains white space or control characters".to_owned());
-    }
-    None
+    let is_clean = !shown.chars().any(|c| c.is_control() || c.is_whitespace());
+    has_scheme && is_clean && !has_unknown
 }
 
 /// Returns the name of the file at `path`, without its extension.
@@ -234,7 +220,7 @@ mod tests {
     #[test]
     fn a_template_has_a_scheme_and_known_names() {
         for good in ["https://x/{path}", "file:///home/me/{path}", "x-app:{id}"] {
-            assert_eq!(template_mistake(good), None, "{good}");
+            assert!(is_template(good), "{good}");
         }
         for bad in [
             "/{path}",
@@ -244,7 +230,7 @@ mod tests {
             "1:x",
             "x:\n",
         ] {
-            assert!(template_mistake(bad).is_some(), "{bad}");
+            assert!(!is_template(bad), "{bad}");
         }
     }
 }

@@ -317,6 +317,7 @@ impl EditorWorld {
         let watch = CallHooks {
             stop: &stop,
             progress: &|done, total| context.progress.report(done, total, "documents"),
+            ..CallHooks::none()
         };
         let mut result = self.editor.write(&request, watch);
         if let Err(EditorError::NotConfirmed { bytes }) = &result

@@ -147,7 +147,11 @@ fn document_text(
 }
 
 /// Completions for an argument that is being typed: paths, ids and headings.
-pub(super) fn complete(world: &EditorWorld, request: &CompletionRequest) -> Vec<String> {
+pub(super) fn complete(
+    world: &EditorWorld,
+    request: &CompletionRequest,
+    _: &CallContext,
+) -> Vec<String> {
     let typed = request.value.to_lowercase();
     let fits = |candidate: &String| candidate.to_lowercase().contains(&typed);
     let candidates = match request.argument.as_str() {

@@ -47,7 +47,7 @@ fn the_entry_of_every_client_parses_and_starts_a_server_for_the_folder() {
         let entry = parse(client, &ran.stdout)[key]["notes"].clone();
         assert_eq!(entry["command"], text(&binary), "{client}");
         let arguments: Vec<String> = serde_json::from_value(entry["args"].clone()).unwrap();
-        assert_eq!(arguments, ["serve", "vault", text(&root)], "{client}");
+        assert_eq!(arguments, ["serve", "desk", text(&root)], "{client}");
         let is_typed = ["claude-code", "vscode"].contains(&client);
         assert_eq!(entry["type"] == "stdio", is_typed, "{client}");
 

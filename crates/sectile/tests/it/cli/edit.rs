@@ -622,9 +622,9 @@ fn the_exit_code_tells_refused_from_wrongly_called() {
             1,
         ),
         (&[], 2),
-        (&["frobnicate"], 2),
+        (&["frobnicate"], 1),
         (&["list"], 2),
-        (&["get", "plan.md"], 2),
+        (&["delete", "plan.md"], 2),
         (
             &["insert", "plan.md", "x", "--at", "0", "--before", "Alpha"],
             2,

@@ -124,7 +124,7 @@ fn one_root_one_history_for_shell_and_server() {
 #[test]
 fn every_shell_command_takes_the_nearest_root() {
     let home = vault();
-    for command in ["sections", "outline", "tree", "facets"] {
+    for command in ["sections", "tree", "facets"] {
         let expected = home.run(&[command, "Areas/tax.md", "--root", ".", "--json"]);
         assert_eq!(expected.code, Some(0), "{expected:?}");
         for (folder, path) in [
@@ -147,11 +147,7 @@ fn every_shell_command_takes_the_nearest_root() {
         );
     }
     // Named, it is taken as it is.
-    let ran = run_in(
-        &home,
-        "",
-        &["outline", "tax.md", "--root", "Areas", "--json"],
-    );
+    let ran = run_in(&home, "", &["tree", "tax.md", "--root", "Areas", "--json"]);
     let outline: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(outline["path"], "tax.md");
 
@@ -216,7 +212,7 @@ fn without_a_mark_a_note_has_its_history_beside_it_and_the_command_says_so() {
         ("notes", "../notes/tax.md", "tax.md"),
         ("../home", "../work/notes/tax.md", "tax.md"),
     ] {
-        let ran = run_in(&home, folder, &["outline", path, "--json"]);
+        let ran = run_in(&home, folder, &["tree", path, "--json"]);
         let outline: Value = serde_json::from_str(&ran.stdout)
             .unwrap_or_else(|_| panic!("{folder:?} {path}: {ran:?}"));
         assert_eq!(outline["path"], expected, "{folder:?} {path}");

@@ -45,10 +45,6 @@ fn people_get_lines_instead_of_json() {
     home.write("notes/plan.md", NOTE);
     for (command, expected) in [
         (
-            "outline",
-            "notes/plan.md  A plan\n  # One\n  ## Two\n  # (empty heading)\n",
-        ),
-        (
             "tree",
             "notes/plan.md  A plan\n  # One\n    ## Two\n  # (empty heading)\n",
         ),
@@ -71,7 +67,8 @@ fn people_get_lines_instead_of_json() {
     }
     let tools = plain(&on_terminal(&home, "tools"));
     assert!(
-        tools.starts_with("vault\n  get_section_source   read "),
+        tools.starts_with("desk\n  search ")
+            && tools.contains("\nvault\n  get_section_source   read "),
         "{tools}"
     );
     let settings = plain(&on_terminal(&home, "config show"));

@@ -91,7 +91,6 @@ fn malformed_ids_are_refused_and_not_repeated_if_they_could_be_paths_of_this_mac
         absolute,
         "a\u{0}.md",
         ".sectile/a.md",
-        "a/../b.md",
         "/a.md",
         "con\u{7}.md",
     ] {
@@ -228,9 +227,7 @@ fn a_link_is_read_but_not_renamed_or_deleted() {
                 json!({ "id": "projects/link.md", "base": "0123456789abcdef" }),
             ),
         ] {
-            let text = client.error_text(tool, call);
-            let code = text.split(':').next().unwrap_or_default();
-            assert!(["is_link", "not_found"].contains(&code), "{text}");
+            client.assert_error(tool, call, "is_link");
         }
         assert!(desk.location("projects/link.md").exists());
     }

@@ -478,3 +478,44 @@ fn the_stateless_era_writes_in_the_same_way() {
     client.ok("undo", json!({}));
     assert!(desk.text(PLAN).contains("Forty"));
 }
+
+#[test]
+fn a_note_has_the_names_that_people_use() {
+    let mut notes = NOTES.to_vec();
+    notes.push((
+        "areas/winter feed.md",
+        "---\naliases: [Hay]\n---\n# Winter feed\n\nOats.\n",
+    ));
+    let desk = TestDocuments::desk(&notes);
+    let mut client = desk.open();
+    let mut old = "Oats.".to_owned();
+    for (number, id) in [
+        "areas/winter feed.md",
+        "winter feed",
+        "Winter Feed",
+        "[[Winter feed]]",
+        "Hay",
+        "areas/winter%20feed.md",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let new = format!("Oats {number}.");
+        let answer = client.ok("edit", json!({ "id": id, "old": old, "new": new }));
+        assert_eq!(answer["id"], "areas/winter feed.md", "{id}");
+        old = new;
+    }
+    let answer = client.ok("edit", json!({ "id": "[[Plan#Budget]]", "new": "Ten." }));
+    let id = string(&answer, "id");
+    let (path, section) = id.split_once('#').unwrap();
+    assert_eq!(path, PLAN);
+    // Wherever its document goes, the section keeps its id.
+    client.ok("rename", json!({ "id": PLAN, "to": "moved.md" }));
+    let answer = client.ok("edit", json!({ "id": section, "new": "Twenty." }));
+    assert_eq!(string(&answer, "id"), format!("moved.md#{section}"));
+    let answer = client.ok(
+        "edit",
+        json!({ "id": "moved#Budget/Catering", "new": "Soup." }),
+    );
+    assert!(string(&answer, "id").starts_with("moved.md#catering-"));
+}

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{DocumentHistory, HistoryEntry, shown};
+use super::{DocumentHistory, HistoryEntry};
 use crate::{
     FileStamp, NotePath,
     editor::EditorError,
-    journal::{EntryKind, LineOrigin},
+    journal::{EntryKind, FolderMove, LineOrigin},
     ledger::{EntryCard, Ledger, StepCard},
 };
 
@@ -40,13 +40,13 @@ impl DocumentHistory {
         let state = self.store.current_state()?;
         let mut entries = Vec::new();
         for card in state.ledger.entries_before(filter.before).rev() {
-            if !filter.selects(card, &state.ledger) {
+            if !self.selects(filter, card, &state.ledger) {
                 continue;
             }
             if entries.len() == filter.limit {
                 return Ok((entries, true));
             }
-            entries.push(shown(card, &state, None));
+            entries.push(self.shown(card, &state, None));
         }
         Ok((entries, false))
     }
@@ -55,8 +55,9 @@ impl DocumentHistory {
     pub(crate) fn entry(&self, number: u64) -> Result<HistoryEntry, EditorError> {
         let state = self.store.current_state()?;
         let card = state.ledger.entry(number);
+        let card = card.filter(|card| self.shows(card));
         let card = card.ok_or(EditorError::EntryNotFound)?;
-        Ok(shown(card, &state, None))
+        Ok(self.shown(card, &state, None))
     }
 
     /// The newest own entry of this caller that is in force, or else its newest undo.
@@ -64,7 +65,8 @@ impl DocumentHistory {
         let state = self.store.current_state()?;
         let by_actor = || {
             let all = state.ledger.entries_before(None).rev();
-            all.filter(|card| card.actor == actor && card.origin == LineOrigin::Own)
+            let own = all.filter(|card| card.actor == actor && card.origin == LineOrigin::Own);
+            own.filter(|card| self.shows(card))
         };
         let in_force = by_actor()
             .find(|card| card.kind == EntryKind::Edit && !state.ledger.is_taken_back(card.number));
@@ -80,7 +82,8 @@ impl DocumentHistory {
             let documents = state.ledger.documents().into_iter();
             let known = documents.filter_map(|known| {
                 let path = known.path.clone()?;
-                let is_wanted = under.is_none_or(|under| is_under(&path, under));
+                let is_wanted = under.is_none_or(|under| is_under(&path, under))
+                    && !self.folder.is_hidden_at(&path);
                 is_wanted.then(|| (path, known.entries.last().copied().unwrap_or_default()))
             });
             known.collect()
@@ -104,14 +107,20 @@ impl DocumentHistory {
         }
         Ok(())
     }
-}
 
-impl ChangeFilter {
-    fn selects(&self, card: &EntryCard, ledger: &Ledger) -> bool {
+    /// Returns whether callers see anything of an entry.
+    fn shows(&self, card: &EntryCard) -> bool {
+        let folder = card.folder.as_ref().filter(|_| card.steps.is_empty());
+        let sees_folder = |folder: &FolderMove| !self.folder.is_hidden_at(&folder.to);
+        folder.is_some_and(sees_folder) || card.steps.iter().any(|step| self.sees(step))
+    }
+
+    fn selects(&self, filter: &ChangeFilter, card: &EntryCard, ledger: &Ledger) -> bool {
         let about = |step: &StepCard| {
             let touches = |id: &String| step.touched.contains(id);
-            self.section_id.as_ref().is_none_or(touches)
-                && self.under.as_ref().is_none_or(|under| {
+            self.sees(step)
+                && filter.section_id.as_ref().is_none_or(touches)
+                && filter.under.as_ref().is_none_or(|under| {
                     let now = ledger.document_by_number(step.document);
                     let now = now.and_then(|known| known.path.as_ref());
                     let paths = [Some(&step.path), step.moved_to.as_ref(), now];
@@ -121,9 +130,20 @@ impl ChangeFilter {
                         .any(|path| is_under(path, under))
                 })
         };
-        self.since.is_none_or(|since| card.time >= since)
-            && self.actor.as_ref().is_none_or(|actor| card.actor == *actor)
-            && card.steps.iter().any(about)
+        // A folder without documents has no steps.
+        let about_folder = |folder: &FolderMove| {
+            filter.section_id.is_none()
+                && filter.under.as_ref().is_none_or(|under| {
+                    is_under(&folder.from, under) || is_under(&folder.to, under)
+                })
+        };
+        filter.since.is_none_or(|since| card.time >= since)
+            && filter
+                .actor
+                .as_ref()
+                .is_none_or(|actor| card.actor == *actor)
+            && self.shows(card)
+            && (card.steps.iter().any(about) || card.folder.as_ref().is_some_and(about_folder))
     }
 }
 

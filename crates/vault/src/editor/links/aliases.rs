@@ -76,8 +76,23 @@ impl LinkSnapshot<'_> {
             .filter(|drafted| drafted.aliases(side).binary_search(&key).is_ok())
             .filter_map(|drafted| Some(side.path(drafted.draft)?.as_str().to_owned()))
             .collect();
-        // A failure is reported by `trouble`.
-        if let Ok(aliases) = self.aliases() {
+        let known = self
+            .source()
+            .and_then(|source| source.documents_with_alias(name));
+        if let Some(known) = known {
+            let others = known.into_iter().filter(|path| {
+                self.draft_from(path.as_str()).is_none() && !self.folder.is_hidden(path)
+            });
+            let paths: BTreeSet<NotePath> = others.collect();
+            let has_alias = |path: &NotePath| {
+                work::count(1);
+                let start = front_matter_of(self, path);
+                start.is_some_and(|start| of(&start).binary_search(&key).is_ok())
+            };
+            let paths = paths.into_iter().filter(has_alias);
+            found.extend(paths.map(|path| path.as_str().to_owned()));
+        } else if let Ok(aliases) = self.aliases() {
+            // A failure is reported by `trouble`.
             found.extend(aliases.0.get(&key).into_iter().flatten().cloned());
         }
         found.sort();

@@ -46,7 +46,7 @@ pub(crate) fn check(
     watch: CallHooks<'_>,
 ) -> Result<LinkCheck, EditorError> {
     let drafts = BTreeMap::new();
-    let world = LinkSnapshot::new(folder, &drafts, watch.stop);
+    let world = LinkSnapshot::new(folder, &drafts, watch.stop).knowing(watch.names);
     let mut check = Check {
         world: &world,
         links: 0,

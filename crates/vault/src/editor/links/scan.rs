@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     NotePath,
-    editor::{CallHooks, EditorError, draft::Draft, read::section::lines},
+    editor::{CallHooks, EditorError, draft::Draft, folder::Sight, read::section::lines},
     work,
 };
 
@@ -129,10 +129,21 @@ impl<'s, 't> Scan<'s, 't> {
     ) -> Result<ScanResult, EditorError> {
         let documents = self.world.documents()?;
         let drafts = self.world.drafts.iter().enumerate();
-        let drafts = drafts.filter(|(_, drafted)| drafted.draft.bytes.is_some());
+        // Drafts are scanned as callers see them.
+        let is_hidden = |path: &NotePath| self.world.folder.is_hidden(path);
+        let looks_behind = self.world.sight == Sight::Everything;
+        let drafts = drafts.filter(|(_, drafted)| {
+            let draft = drafted.draft;
+            draft.bytes.is_some() && (!looks_behind || draft.is_silent)
+        });
+        let known = self.world.known_links_to(concerned);
+        let may_link = |path: &NotePath| known.as_ref().is_none_or(|known| known.contains(path));
         let others = documents
             .iter()
-            .filter(|path| self.world.draft_from(path.as_str()).is_none());
+            .filter(|path| may_link(path))
+            .filter(|path| {
+                self.world.draft_from(path.as_str()).is_none() && (!looks_behind || is_hidden(path))
+            });
         let mut all: BTreeMap<&str, (&NotePath, Option<usize>)> =
             others.map(|path| (path.as_str(), (path, None))).collect();
         all.extend(drafts.map(|(index, drafted)| {
@@ -154,6 +165,11 @@ impl<'s, 't> Scan<'s, 't> {
             if let Some(index) = draft {
                 let page = Page::of_draft(index, self.world.drafts[index].draft);
                 self.page(&page, from, true, watch, &mut found)?;
+                continue;
+            }
+            if self.world.is_taken_along(from.as_str()) {
+                // It cannot be edited, so its links stay as they are.
+                unread.push(BrokenLink::of_whole(path, reason::UNREADABLE));
                 continue;
             }
             match self.world.folder.read(from) {
@@ -399,8 +415,8 @@ impl<'s, 't> Scan<'s, 't> {
                 return None;
             }
             let path = self.world.final_path(&expected.document);
-            let unique = self.world.is_unique_name(path);
-            match repair_path(link, page.bytes, page.path, path, unique) {
+            let unique = self.world.is_unique_name(&path);
+            match repair_path(link, page.bytes, page.path, &path, unique) {
                 Repair::Change(mut change) => {
                     if link.path.text.ends_with('/') {
                         change.text.push(b'/');

@@ -19,8 +19,14 @@ use super::{
 };
 use crate::{
     NotePath,
-    editor::{EditorError, draft::Draft, folder::DocumentFolder, is_markdown},
+    editor::{
+        EditorError, NameSource,
+        draft::Draft,
+        folder::{DocumentFolder, Sight},
+        is_markdown,
+    },
     fs::PathEntry,
+    journal::FolderMove,
     walk::{ExclusionReason, Files},
     work,
 };
@@ -84,6 +90,11 @@ pub(super) struct DraftAnchors<'t> {
 pub(super) struct LinkSnapshot<'t> {
     pub(super) folder: &'t DocumentFolder,
     pub(super) stop: &'t dyn Fn() -> bool,
+    pub(super) sight: Sight,
+    /// What an index knows. It knows nothing of what is hidden.
+    source: Option<&'t dyn NameSource>,
+    /// The folder that moves. On the side after it, whatever is in it has another path.
+    pub(super) folder_move: Option<&'t FolderMove>,
     pub(super) drafts: Vec<DraftAnchors<'t>>,
     before: HashMap<&'t str, usize>,
     after: HashMap<&'t str, usize>,
@@ -125,7 +136,53 @@ impl<'t> LinkSnapshot<'t> {
         drafts: &'t BTreeMap<String, Draft>,
         stop: &'t dyn Fn() -> bool,
     ) -> Self {
-        let drafts: Vec<DraftAnchors<'t>> = drafts.values().map(DraftAnchors::new).collect();
+        Self::of(folder, drafts.values().collect(), stop)
+    }
+
+    /// Returns the snapshot as callers with this sight have it, with a folder that moves.
+    pub(super) fn seeing(self, sight: Sight, folder_move: Option<&'t FolderMove>) -> Self {
+        let drafts = self.drafts.iter().map(|drafted| drafted.draft);
+        let drafts = drafts.filter(|draft| sight == Sight::Everything || !draft.is_silent);
+        Self {
+            sight,
+            folder_move,
+            ..Self::of(self.folder, drafts.collect(), self.stop)
+        }
+    }
+
+    /// Returns the snapshot with what an index knows about names.
+    pub(super) fn knowing(self, source: Option<&'t dyn NameSource>) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Returns what an index knows about what this snapshot sees.
+    pub(super) fn source(&self) -> Option<&'t dyn NameSource> {
+        self.source.filter(|_| self.sight == Sight::Visible)
+    }
+
+    /// Returns the documents without a draft that may have links to the drafts in `concerned`, if an index knows them.
+    pub(super) fn known_links_to(&self, concerned: &[usize]) -> Option<HashSet<NotePath>> {
+        let source = self.source().filter(|_| self.folder_move.is_none())?;
+        let has_aliases = |index: &usize| {
+            let drafted = &self.drafts[*index];
+            let sides = [Side::Before, Side::After];
+            sides.iter().any(|side| !drafted.aliases(*side).is_empty())
+        };
+        let has_links = self
+            .names()
+            .is_ok_and(|names| !names.files.links.is_empty());
+        // Links may name documents by their aliases, and by links of the file system.
+        if has_links || concerned.iter().any(has_aliases) {
+            return None;
+        }
+        let drafts = concerned.iter().map(|index| self.drafts[*index].draft);
+        let paths = drafts.flat_map(|draft| [draft.path.clone(), draft.final_path().clone()]);
+        let known = source.documents_linking_to(&paths.collect::<Vec<_>>())?;
+        Some(known.into_iter().collect())
+    }
+
+    fn of(folder: &'t DocumentFolder, drafts: Vec<&'t Draft>, stop: &'t dyn Fn() -> bool) -> Self {
+        let drafts: Vec<DraftAnchors<'t>> = drafts.into_iter().map(DraftAnchors::new).collect();
         let all = || drafts.iter().map(|drafted| drafted.draft).enumerate();
         let by_path = |side: Side| {
             all()
@@ -149,6 +206,9 @@ impl<'t> LinkSnapshot<'t> {
         Self {
             folder,
             stop,
+            sight: Sight::Visible,
+            folder_move: None,
+            source: None,
             before,
             after,
             named,
@@ -177,6 +237,10 @@ impl<'t> LinkSnapshot<'t> {
     /// Returns strings of which a text must contain one if a link in it names one of the drafts in `concerned`; `None`
     /// if that cannot be said.
     pub(super) fn needles(&self, concerned: &[usize]) -> Option<Vec<String>> {
+        // Links may name any file of a folder that moves.
+        if self.folder_move.is_some() {
+            return None;
+        }
         let links = match self.names() {
             Ok(names) => names.files.links.iter().map(String::as_str),
             Err(_) => return None,
@@ -266,7 +330,7 @@ impl<'t> LinkSnapshot<'t> {
 
     fn names(&self) -> Result<&FileNames, &EditorError> {
         self.names
-            .get_or_init(|| Ok(FileNames::new(self.folder.files(self.stop)?)))
+            .get_or_init(|| Ok(FileNames::new(self.folder.files(self.sight, self.stop)?)))
             .as_ref()
     }
 
@@ -274,6 +338,10 @@ impl<'t> LinkSnapshot<'t> {
     fn thing(&self, path: &str) -> Option<PathEntry> {
         if path.len() > LONGEST_PATH {
             return None;
+        }
+        if self.sight == Sight::Visible && self.folder.hides_something() {
+            // Only a walk knows whether anything in a folder is visible.
+            self.names().ok()?;
         }
         if let Some(Ok(names)) = self.names.get() {
             if names.paths.contains(path) {
@@ -289,10 +357,44 @@ impl<'t> LinkSnapshot<'t> {
         let note = NotePath::parse_vault(path).ok();
         let note = note.filter(|note| note.as_str() == path);
         let thing = note.and_then(|note| self.folder.root.find(&note));
+        let thing = thing.filter(|thing| self.sight == Sight::Everything || self.is_visible(thing));
         self.things
             .borrow_mut()
             .insert(path.to_owned(), thing.clone());
         thing
+    }
+
+    fn is_visible(&self, thing: &PathEntry) -> bool {
+        match thing {
+            PathEntry::File(path) => !self.folder.is_hidden(path),
+            PathEntry::Folder(path) => !self.folder.is_folder_hidden(path),
+        }
+    }
+
+    /// Returns whether a folder that moves takes the document at `path` along.
+    pub(super) fn is_taken_along(&self, path: &str) -> bool {
+        let folder = self.folder_move;
+        folder.is_some_and(|folder| folder.moved(path).is_some())
+    }
+
+    /// Returns the path on disk of what is at `path` on this side, or `None` if a folder took it away.
+    fn on_disk(&self, side: Side, path: &str) -> Option<String> {
+        match self.folder_move.filter(|_| side == Side::After) {
+            Some(folder) => match folder.origin(path) {
+                Some(origin) => Some(origin),
+                None if folder.moved(path).is_some() => None,
+                None => Some(path.to_owned()),
+            },
+            None => Some(path.to_owned()),
+        }
+    }
+
+    /// Returns the path on this side of what is at `path` on disk.
+    fn path_on(&self, side: Side, path: String) -> String {
+        let folder = self.folder_move.filter(|_| side == Side::After);
+        folder
+            .and_then(|folder| folder.moved(&path))
+            .unwrap_or(path)
     }
 
     /// Returns whether the walk found `path`, and the transaction does not affect it.
@@ -303,7 +405,7 @@ impl<'t> LinkSnapshot<'t> {
 
     /// The file at `path`.
     fn file(&self, side: Side, path: &str) -> Option<Target> {
-        if self.is_listed(path) {
+        if self.folder_move.is_none() && self.is_listed(path) {
             return Some(Target::Other(path.to_owned()));
         }
         if side == Side::After
@@ -311,9 +413,16 @@ impl<'t> LinkSnapshot<'t> {
         {
             return Some(Target::Drafted(*index));
         }
-        let Some(PathEntry::File(real)) = self.thing(path) else {
+        let path = self.on_disk(side, path)?;
+        if self.is_listed(&path) {
+            return Some(Target::Other(path));
+        }
+        let Some(PathEntry::File(real)) = self.thing(&path) else {
             return None;
         };
+        if side == Side::After && self.leads_into_moved(&path, real.as_str()) {
+            return None;
+        }
         match (self.before.get(real.as_str()), side) {
             (Some(index), Side::Before) => Some(Target::Drafted(*index)),
             // Behind a link is whatever stayed at its path.
@@ -326,11 +435,22 @@ impl<'t> LinkSnapshot<'t> {
         }
     }
 
-    fn folder(&self, path: &str) -> Option<Target> {
-        match self.thing(path)? {
+    fn folder(&self, side: Side, path: &str) -> Option<Target> {
+        let path = self.on_disk(side, path)?;
+        match self.thing(&path)? {
+            PathEntry::Folder(real)
+                if side == Side::After && self.leads_into_moved(&path, real.as_str()) =>
+            {
+                None
+            }
             PathEntry::Folder(real) => Some(Target::Other(real.as_str().to_owned())),
             PathEntry::File(_) => None,
         }
+    }
+
+    /// Returns whether a link of the file system at `path` leads to `real` in a folder that moves away from there.
+    fn leads_into_moved(&self, path: &str, real: &str) -> bool {
+        self.is_taken_along(real) && !self.is_taken_along(path)
     }
 
     fn by_name(&self, side: Side, name: &str) -> Vec<String> {
@@ -342,6 +462,10 @@ impl<'t> LinkSnapshot<'t> {
         };
         work::count(found.len());
         found.retain(|path| !self.before.contains_key(path.as_str()));
+        let mut found: Vec<String> = found
+            .into_iter()
+            .map(|path| self.path_on(side, path))
+            .collect();
         let named = self.named[side as usize].get(&key).into_iter().flatten();
         let paths = named.filter_map(|index| side.path(self.drafts[*index].draft));
         found.extend(paths.map(|path| path.as_str().to_owned()));
@@ -401,7 +525,7 @@ impl<'t> LinkSnapshot<'t> {
             TargetResolution::File(path) => self.file(side, &path).ok_or(missing),
             // A caller that sees one document must not learn what else exists.
             _ if self.folder.only.is_some() => Err(LinkFailure::Unseen),
-            TargetResolution::Folder(path) => self.folder(&path).ok_or(missing),
+            TargetResolution::Folder(path) => self.folder(side, &path).ok_or(missing),
             // Reported by `trouble`.
             TargetResolution::Missing if self.aliases_failed() => Err(LinkFailure::Unseen),
             TargetResolution::Missing => Err(missing),
@@ -482,10 +606,10 @@ impl<'t> LinkSnapshot<'t> {
     }
 
     /// The path that a document has after the transaction.
-    pub(super) fn final_path<'a>(&'a self, document: &'a Target) -> &'a str {
+    pub(super) fn final_path(&self, document: &Target) -> String {
         match document {
-            Target::Drafted(index) => self.drafts[*index].draft.final_path().as_str(),
-            Target::Other(path) => path,
+            Target::Drafted(index) => self.drafts[*index].draft.final_path().as_str().to_owned(),
+            Target::Other(path) => self.path_on(Side::After, path.clone()),
         }
     }
 }
@@ -516,7 +640,7 @@ impl LinkNames for SideNames<'_, '_> {
     }
 
     fn has_folder(&self, path: &str) -> bool {
-        self.only().is_none() && self.world.folder(path).is_some()
+        self.only().is_none() && self.world.folder(self.side, path).is_some()
     }
 
     fn by_name(&self, name: &str) -> Vec<String> {

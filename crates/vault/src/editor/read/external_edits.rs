@@ -140,6 +140,7 @@ impl DocumentReader {
                 }
             }
             let entry = Entry {
+                folder: None,
                 number: state.ledger.next().entry,
                 time: self.store.now(),
                 actor: "another program".to_owned(),

@@ -110,7 +110,7 @@ impl DocumentReader {
 
     /// Returns the error for an unknown id, with similar sections of the document `within`.
     pub(crate) fn unknown_id(&self, id: &str, within: Option<&View>) -> EditorError {
-        if let Some(entry) = self.store.state().ledger.deleted_by(id) {
+        if let Some(entry) = self.store.deleted_by(id) {
             return EditorError::SectionDeleted {
                 section_id: id.to_owned(),
                 entry,
@@ -125,7 +125,7 @@ impl DocumentReader {
 
     /// Returns whether `id` names a section, or did once.
     pub(crate) fn knows(&self, id: &str) -> bool {
-        self.store.document_of(id).is_some() || self.store.state().ledger.deleted_by(id).is_some()
+        self.store.document_of(id).is_some() || self.store.deleted_by(id).is_some()
     }
 }
 

@@ -4,7 +4,7 @@
 //! A process holds the locks of the documents it changes, and they are released when it ends in whatever way. So a
 //! process that can lock a document knows that nobody is working on it, and that an open intent about it is a leftover.
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
 use sectile_markdown::Digest;
 
@@ -13,7 +13,7 @@ use crate::{
     NotePath,
     editor::{EditorError, folder::recorded_path},
     fs::{LocatedNote, PrivateFolder, ReplaceStages, StepName, SwapOutcome},
-    journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
+    journal::{Entry, FolderMove, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
 
 /// The state of a document in an interrupted change.
@@ -44,7 +44,9 @@ impl JournalStore {
             (state.ledger.pending(None), state.ledger.next().entry)
         };
         for entry in pending {
+            // Whoever moves a folder holds all locks.
             let first = entry.steps.first().map(|step| step.path.clone());
+            let first = first.or_else(|| entry.folder.as_ref().map(|folder| folder.from.clone()));
             if let Some(path) = first
                 && let Some(_locks) = self.try_lock_documents([path.as_str()])?
             {
@@ -73,12 +75,23 @@ impl JournalStore {
             if name.entry() >= known_entries || self.state().ledger.is_pending(name.entry()) {
                 continue;
             }
-            let marked = folder.marked_notes(&name);
+            let mut marked = folder.marked_notes(&name);
+            if let Some(moved) = self.folder_moved_by(name.entry()) {
+                // The files were taken along.
+                let along: Vec<String> =
+                    marked.iter().filter_map(|path| moved.moved(path)).collect();
+                marked.extend(along);
+            }
             let beside = self.folder.locate_all(marked.iter());
             let beside: Vec<&LocatedNote> = beside.iter().collect();
             folder.settle(&name, &beside, now)?;
         }
         folder.sweep_displaced(Some(now)).map(|_| ())
+    }
+
+    fn folder_moved_by(&self, entry: u64) -> Option<FolderMove> {
+        let state = self.state();
+        state.ledger.entry(entry)?.folder.clone()
     }
 
     /// Removes a new journal or id file that was never put in place, unless someone is just writing it.
@@ -106,6 +119,19 @@ impl JournalStore {
             .try_for_each(|entry| self.resolve(entry.number))
     }
 
+    /// Settles intents about documents that the caller has locked, each once.
+    pub(crate) fn finish_all_pending(&self, paths: &BTreeSet<String>) -> Result<(), EditorError> {
+        let pending = self.current_state()?.ledger.pending(None);
+        let concerns = |step: &Step| {
+            let mut own = std::iter::once(&step.path).chain(&step.moved_to);
+            own.any(|path| paths.contains(path))
+        };
+        pending
+            .iter()
+            .filter(|entry| entry.steps.iter().any(concerns))
+            .try_for_each(|entry| self.resolve(entry.number))
+    }
+
     /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
     fn resolve(&self, number: u64) -> Result<(), EditorError> {
         let folder = self.folder.private()?;
@@ -114,6 +140,12 @@ impl JournalStore {
         let Some(entry) = pending.into_iter().find(|entry| entry.number == number) else {
             return Ok(());
         };
+        if let Some(moved) = &entry.folder {
+            let record = self.resolve_folder(&folder, &entry, moved)?;
+            self.append(record)?;
+            self.settle_steps(&folder, &entry);
+            return Ok(());
+        }
         let standings = (0..entry.steps.len())
             .map(|at| self.standing(&folder, &entry, at))
             .collect::<Result<Vec<_>, _>>()?;
@@ -138,13 +170,77 @@ impl JournalStore {
             Record::Abort { entry: number }
         };
         self.append(record)?;
+        self.settle_steps(&folder, &entry);
+        Ok(())
+    }
+
+    /// Settles the move of a folder, which decides alone: links were repaired before it, in the documents where they
+    /// were. Returns the record that says how.
+    fn resolve_folder(
+        &self,
+        folder: &PrivateFolder,
+        entry: &Entry,
+        moved: &FolderMove,
+    ) -> Result<Record, EditorError> {
+        let number = entry.number;
+        if self.has_moved(entry, moved)? {
+            return Ok(Record::Commit { entry: number });
+        }
+        if self.are_targets(entry) {
+            let entry = in_place(entry);
+            let standings = self.standings_in_place(folder, &entry)?;
+            self.roll(&entry, &standings, Direction::Back)?;
+        }
+        Ok(Record::Abort { entry: number })
+    }
+
+    /// Returns whether the folder of an entry was moved.
+    fn has_moved(&self, entry: &Entry, moved: &FolderMove) -> Result<bool, EditorError> {
+        let has = |path: &str| -> Result<bool, EditorError> {
+            Ok(self.folder.root.has_folder(&recorded_path(path)?)?)
+        };
+        if !has(&moved.to)? {
+            return Ok(false);
+        }
+        if !has(&moved.from)? {
+            return Ok(true);
+        }
+        // Someone has made another folder at one of the paths. The documents tell which.
+        let mut inside = entry.steps.iter().filter_map(|step| step.moved_to.as_ref());
+        Ok(inside.any(|path| {
+            let note = NotePath::parse_vault(path).ok();
+            note.is_some_and(|note| self.folder.root.is_occupied(&note))
+        }))
+    }
+
+    /// Returns the state of each document of an entry whose documents stay where they are.
+    fn standings_in_place(
+        &self,
+        folder: &PrivateFolder,
+        entry: &Entry,
+    ) -> Result<Vec<RecoveryStage>, EditorError> {
+        let steps = entry.steps.iter().enumerate();
+        let standings = steps.map(|(at, step)| {
+            if step.before == step.after {
+                Ok(RecoveryStage::Before)
+            } else {
+                self.standing(folder, entry, at)
+            }
+        });
+        standings.collect()
+    }
+
+    /// Cleans up the temporary files of an entry.
+    fn settle_steps(&self, folder: &PrivateFolder, entry: &Entry) {
         for (at, step) in entry.steps.iter().enumerate() {
+            if entry.folder.is_some() && step.before == step.after {
+                continue;
+            }
             // Files that cannot be cleaned up now are cleaned up at the next start.
-            if self.settle_step(&folder, number, at, step).is_err() {
+            if self.settle_step(folder, entry.number, at, step).is_err() {
                 break;
             }
         }
-        Ok(())
     }
 
     /// Returns whether an entry writes only to documents. Where a single document is edited, an entry about several
@@ -178,6 +274,15 @@ impl JournalStore {
 
     /// Returns whether nothing of an entry is in place any more.
     pub(crate) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
+        if let Some(moved) = &entry.folder {
+            let standings = self.standings_in_place(folder, &in_place(entry));
+            let is_back = |standings: &Vec<RecoveryStage>| {
+                let mut standings = standings.iter();
+                !standings.any(|one| matches!(one, RecoveryStage::Halfway | RecoveryStage::After))
+            };
+            return matches!(self.has_moved(entry, moved), Ok(false))
+                && standings.as_ref().is_ok_and(is_back);
+        }
         (0..entry.steps.len()).all(|at| {
             let standing = self.standing(folder, entry, at);
             !matches!(
@@ -336,6 +441,15 @@ impl JournalStore {
 enum Direction {
     Forward,
     Back,
+}
+
+/// Returns an entry that moves a folder as it is without the move.
+fn in_place(entry: &Entry) -> Entry {
+    let mut entry = entry.clone();
+    for step in &mut entry.steps {
+        step.moved_to = None;
+    }
+    entry
 }
 
 fn step_name(number: u64, at: usize, step: &Step) -> StepName {

@@ -34,12 +34,14 @@ enum Scenario {
     UndoBatch,
     UndoDelete,
     UndoRename,
+    RenameFolder,
+    UndoFolder,
     AfterOutsideEdit,
     Compact,
     Purge,
 }
 
-const SCENARIOS: [Scenario; 14] = [
+const SCENARIOS: [Scenario; 16] = [
     Scenario::First,
     Scenario::Edit,
     Scenario::Batch,
@@ -51,6 +53,8 @@ const SCENARIOS: [Scenario; 14] = [
     Scenario::UndoBatch,
     Scenario::UndoDelete,
     Scenario::UndoRename,
+    Scenario::RenameFolder,
+    Scenario::UndoFolder,
     Scenario::AfterOutsideEdit,
     Scenario::Compact,
     Scenario::Purge,
@@ -71,6 +75,7 @@ impl Scenario {
         match self {
             Self::Create => "new/n.md",
             Self::RenameDocument => "moved/a.md",
+            Self::RenameFolder => "deep/er/e.md",
             _ => "a.md",
         }
     }
@@ -83,8 +88,19 @@ impl Scenario {
         if self == Self::First {
             return;
         }
+        if matches!(self, Self::RenameFolder | Self::UndoFolder) {
+            fs::write(folder.join("b/e.md"), "# E\n\n[a](../a.md) [c](c.md)\n").unwrap();
+            let links = "# Links\n\n[c](b/c.md#d) ![](b/p.png) [[e]]\n";
+            fs::write(folder.join("links.md"), links).unwrap();
+            fs::write(folder.join("b/p.png"), "picture").unwrap();
+        }
         let editor = open(folder);
-        editor.view(&note("b/c.md")).unwrap();
+        for path in documents(folder)
+            .keys()
+            .filter(|path| path.ends_with(".md"))
+        {
+            editor.view(&note(path)).unwrap();
+        }
         let operation = update("a.md", by_heading("Gamma"), "First.");
         write(&editor, vec![operation]).unwrap();
         let undo_last = || take_back(&editor, &undo("a.md", false)).unwrap();
@@ -104,6 +120,9 @@ impl Scenario {
             }
             Self::UndoRename => {
                 write(&editor, rename_document()).unwrap();
+            }
+            Self::UndoFolder => {
+                write(&editor, rename_folder()).unwrap();
             }
             Self::AfterOutsideEdit => {
                 let text = fs::read_to_string(folder.join("a.md")).unwrap();
@@ -131,6 +150,8 @@ impl Scenario {
             Self::Create => write(editor, create()).map(|_| ()),
             Self::RenameDocument => write(editor, rename_document()).map(|_| ()),
             Self::DeleteDocument => write(editor, delete_document()).map(|_| ()),
+            Self::RenameFolder => write(editor, rename_folder()).map(|_| ()),
+            Self::UndoFolder => take_back(editor, &undo("deep/er/e.md", false)).map(|_| ()),
             Self::Undo | Self::Redo | Self::UndoBatch => {
                 take_back(editor, &undo("a.md", redo)).map(|_| ())
             }
@@ -151,6 +172,7 @@ impl Scenario {
             Self::Redo => undo("a.md", false),
             Self::Undo | Self::UndoBatch => undo("a.md", true),
             Self::UndoDelete | Self::UndoRename => undo("a.md", true),
+            Self::UndoFolder => undo("b/e.md", true),
             _ => undo(self.path(), false),
         };
         Some(take_back(editor, &back).map(|_| ()))
@@ -193,6 +215,13 @@ fn create() -> Vec<Operation> {
     vec![Operation::CreateDocument(CreateDocument {
         path: note("new/n.md"),
         content: "# N\n\n## M\n".to_owned(),
+    })]
+}
+
+fn rename_folder() -> Vec<Operation> {
+    vec![Operation::RenameFolder(RenameFolder {
+        path: note("b"),
+        new_path: note("deep/er"),
     })]
 }
 
@@ -391,7 +420,10 @@ fn child() {
 /// is the same for another process.
 fn check_whole(folder: &Path, what: &str) {
     let editor = open(folder);
-    for path in documents(folder).keys() {
+    for path in documents(folder)
+        .keys()
+        .filter(|path| path.ends_with(".md"))
+    {
         let view = editor.view(&note(path)).unwrap();
         let mut ids = view.ids().to_vec();
         ids.sort();
@@ -439,7 +471,10 @@ fn check_displaced(private: &Path, what: &str) {
 fn ids_by_heading(folder: &Path) -> BTreeMap<String, String> {
     let editor = open(folder);
     let mut ids = BTreeMap::new();
-    for path in documents(folder).keys() {
+    for path in documents(folder)
+        .keys()
+        .filter(|path| path.ends_with(".md"))
+    {
         for section in editor.view(&note(path)).unwrap().sections() {
             ids.insert(section.heading, section.id);
         }

@@ -40,6 +40,7 @@ fn hash(text: &str) -> Option<String> {
 
 fn entry(number: u64, steps: Vec<Step>) -> Box<Entry> {
     Box::new(Entry {
+        folder: None,
         number,
         time: 0,
         actor: "x".to_owned(),

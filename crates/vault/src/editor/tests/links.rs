@@ -451,6 +451,7 @@ fn links_are_checked_in_one_document_or_in_all() {
     assert_eq!(found, sorted);
     let seen = RefCell::new(Vec::new());
     let watch = CallHooks {
+        names: None,
         stop: &|| false,
         progress: &|done, total| seen.borrow_mut().push((done, total)),
     };

@@ -11,8 +11,8 @@ use super::{
     conflict::HashScope,
     operation::{
         CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-        Operation, PlaceText, Placement, RelativePlacement, RenameDocument, RenameFolder,
-        RenameSection, Scope, SetFrontMatter, TextPlace, UpdateSection,
+        Operation, PlaceText, Placement, RelativePlacement, RenameDocument, RenameSection, Scope,
+        SetFrontMatter, TextPlace, UpdateSection,
     },
     transaction::{PendingStep, Transaction},
 };
@@ -36,14 +36,14 @@ impl Transaction<'_> {
         watch: CallHooks<'_>,
     ) -> Result<(), EditorError> {
         for operation in operations {
-            self.perform(operation)?;
+            self.perform(operation, watch)?;
             watch.check()?;
         }
         self.settle_links(operations, watch)
     }
 
     /// Applies one operation.
-    fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
+    fn perform(&mut self, operation: &Operation, watch: CallHooks<'_>) -> Result<(), EditorError> {
         match operation {
             Operation::Insert(insert) => self.insert(insert),
             Operation::Update(update) => self.update(update),
@@ -56,7 +56,7 @@ impl Transaction<'_> {
             Operation::RenameDocument(rename) => self.rename_document(rename),
             Operation::DeleteDocument(delete) => self.delete_document(delete),
             Operation::PlaceText(place) => self.place_text(place),
-            Operation::RenameFolder(rename) => self.rename_folder(rename),
+            Operation::RenameFolder(rename) => self.rename_folder(rename, watch),
         }
     }
 
@@ -76,7 +76,7 @@ impl Transaction<'_> {
     }
 
     /// Records the result of a step.
-    fn done(&mut self, path: &str, section: Option<String>, merged: bool) {
+    pub(super) fn done(&mut self, path: &str, section: Option<String>, merged: bool) {
         if let Some(id) = &section {
             self.touch(path, id);
         }
@@ -412,10 +412,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn rename_folder(&mut self, _: &RenameFolder) -> Result<(), EditorError> {
-        Err(EditorError::FolderStays("this is not possible yet"))
-    }
-
     fn set_front_matter(&mut self, set: &SetFrontMatter) -> Result<(), EditorError> {
         let SetFrontMatter {
             path,
@@ -444,7 +440,7 @@ impl Transaction<'_> {
 
     fn create(&mut self, create: &CreateDocument) -> Result<(), EditorError> {
         let CreateDocument { path, content } = create;
-        self.writer.folder.check_path(path)?;
+        self.writer.folder.check_new_path(path)?;
         check_new_path(path)?;
         self.check_payload(content)?;
         check_text("content", content, "")?;
@@ -471,6 +467,7 @@ impl Transaction<'_> {
             bytes: Some(bytes),
             moved_to: None,
             number: None,
+            is_silent: false,
         };
         self.drafts.insert(key.clone(), draft);
         self.done(&key, None, false);
@@ -486,6 +483,7 @@ impl Transaction<'_> {
             }
             real => real?,
         };
+        self.writer.folder.check_new_path(&real)?;
         self.hold(&real)?;
         self.writer.store.finish_pending(real.as_str())?;
         let taken = self
@@ -504,7 +502,7 @@ impl Transaction<'_> {
         if self.writer.folder.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
-        self.writer.folder.check_path(new_path)?;
+        self.writer.folder.check_new_path(new_path)?;
         check_new_path(new_path)?;
         self.writer.folder.refuse_link(path)?;
         let key = self.draft(path)?.path.as_str().to_owned();

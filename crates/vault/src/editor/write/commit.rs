@@ -7,16 +7,18 @@ use sectile_markdown::Digest;
 
 use super::{DocumentWriter, transaction::Transaction};
 use crate::{
+    NotePath,
     editor::{
         CallHooks, EditorError, View,
         draft::Draft,
+        folder::recorded_path,
         read::external_edits::{adopted, needs_snapshot},
         store::{FileLocations, put_in_place, restore},
     },
     fault::step,
-    fs::{PrivateFolder, StepName, SwapOutcome},
+    fs::{OpenFolders, PrivateFolder, StepName, SwapOutcome},
     ids,
-    journal::{Bytes, Entry, EntryKind, Record, Request, Splice, Step, written},
+    journal::{Bytes, Entry, EntryKind, FolderMove, Record, Request, Splice, Step, written},
     ledger::DocumentState,
 };
 
@@ -28,6 +30,9 @@ pub(super) struct CommitHeader {
     pub(super) request: Option<Request>,
     pub(super) kind: EntryKind,
 }
+
+/// The number of an entry that is about to be made, the ids that new sections get, and all ids of each document.
+type RecordedIntent = (u64, Vec<String>, Vec<Vec<String>>);
 
 /// The outcome of a commit.
 pub(super) enum CommitOutcome {
@@ -59,13 +64,92 @@ impl DocumentWriter {
         heading: CommitHeader,
         watch: CallHooks<'_>,
     ) -> Result<CommitOutcome, EditorError> {
-        let places = drafts
+        let moves = match &transaction.folder_move {
+            Some(folder) => Some(self.moving_folder(folder)?),
+            None => None,
+        };
+        // A folder takes its documents along, so only those whose bytes change are written.
+        let written: Vec<usize> = (0..drafts.len())
+            .filter(|at| moves.is_none() || drafts[*at].is_rewritten())
+            .collect();
+        let mut open = OpenFolders::default();
+        let places = written
             .iter()
-            .map(|draft| self.places(draft))
+            .map(|at| self.places(drafts[*at], moves.is_some(), &mut open))
             .collect::<Result<Vec<FileLocations>, EditorError>>()?;
         let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
         let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
-        let (number, new_ids, final_ids) = self.store.record(|state| {
+        let (number, new_ids, final_ids) =
+            self.record_intent(drafts, &digests, transaction, heading, watch)?;
+        let folder = self.folder.private()?;
+        let names = step_names(number, drafts, &digests, &written);
+        let all = drafts;
+        let drafts: Vec<&Draft> = written.iter().map(|at| drafts[*at]).collect();
+        let drafts = drafts.as_slice();
+        let mut placed = 0;
+        let mut has_moved = false;
+        let mut others = ConcurrentChanges::default();
+        let carried_out = self
+            .flush_root_once(&places)
+            .and_then(|()| self.carry_out(&folder, &names, drafts, &places, &mut placed))
+            .and_then(|swapped| {
+                if swapped == SwapOutcome::Done {
+                    if let Some((from, to)) = &moves {
+                        let moved = self.folder.root.move_folder(from, to);
+                        moved.map_err(|error| match error.kind() {
+                            std::io::ErrorKind::AlreadyExists => EditorError::FolderExists,
+                            std::io::ErrorKind::NotFound => EditorError::FolderNotFound,
+                            _ => error.into(),
+                        })?;
+                        has_moved = true;
+                        self.folder.root.flush_move(from, to)?;
+                    }
+                    others.changed_since = !self.are_read_back(drafts)?;
+                    self.store.append(Record::Commit { entry: number })?;
+                }
+                Ok(swapped)
+            });
+        if !matches!(carried_out, Ok(SwapOutcome::Done)) {
+            // A folder that cannot be moved back keeps its links as well, and the change is finished later.
+            let moved = moves.as_ref().filter(|_| has_moved);
+            let is_back = moved.is_none_or(|(from, to)| {
+                let back = self.folder.root.move_folder(to, from);
+                back.is_ok()
+            });
+            let placed = if is_back { placed } else { 0 };
+            for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
+                // Whether this worked is decided by reading the documents, not by the system's answer.
+                restore(&folder, name, (draft.old(), draft.bytes.as_deref()), place)
+                    .unwrap_or_default();
+            }
+            self.close(&folder, number, &names, &places)?;
+            return carried_out.map(|_| CommitOutcome::Changed);
+        }
+        others.rescued = self.clean_up(&folder, &names, &places);
+        let views = all
+            .iter()
+            .zip(digests)
+            .zip(final_ids)
+            .map(|((draft, hash), ids)| self.view_after(draft, hash, ids, number))
+            .collect();
+        Ok(CommitOutcome::Yes {
+            entry: number,
+            views,
+            ids: new_ids,
+            others,
+        })
+    }
+
+    /// Records that the drafts are about to be written.
+    fn record_intent(
+        &self,
+        drafts: &[&Draft],
+        digests: &[Option<Digest>],
+        transaction: &Transaction<'_>,
+        heading: CommitHeader,
+        watch: CallHooks<'_>,
+    ) -> Result<RecordedIntent, EditorError> {
+        self.store.record(|state| {
             // This is the last chance to stop: everything after the intent is finished, whether or not the caller still
             // waits.
             watch.check()?;
@@ -75,7 +159,7 @@ impl DocumentWriter {
             let mut records = Vec::new();
             let mut steps = Vec::new();
             let mut final_ids = Vec::new();
-            for (draft, after) in drafts.iter().zip(&digests) {
+            for (draft, after) in drafts.iter().zip(digests) {
                 let ids = given_out(&draft.ids, &new_ids);
                 // If there was no file, a document that the journal knows at this path has been deleted.
                 let known = ledger
@@ -117,47 +201,12 @@ impl DocumentWriter {
                 reason: heading.reason,
                 request: heading.request,
                 kind: heading.kind,
+                folder: transaction.folder_move.clone(),
                 steps,
             };
             let number = entry.number;
             records.push(Record::Intent(Box::new(entry)));
             Ok((records, (number, new_ids, final_ids)))
-        })?;
-        let folder = self.folder.private()?;
-        let names = step_names(number, drafts, &digests);
-        let mut placed = 0;
-        let mut others = ConcurrentChanges::default();
-        let carried_out = self
-            .flush_root_once(&places)
-            .and_then(|()| self.carry_out(&folder, &names, drafts, &places, &mut placed))
-            .and_then(|swapped| {
-                if swapped == SwapOutcome::Done {
-                    others.changed_since = !self.are_read_back(drafts)?;
-                    self.store.append(Record::Commit { entry: number })?;
-                }
-                Ok(swapped)
-            });
-        if !matches!(carried_out, Ok(SwapOutcome::Done)) {
-            for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
-                // Whether this worked is decided by reading the documents, not by the system's answer.
-                restore(&folder, name, (draft.old(), draft.bytes.as_deref()), place)
-                    .unwrap_or_default();
-            }
-            self.close(&folder, number, &names, &places)?;
-            return carried_out.map(|_| CommitOutcome::Changed);
-        }
-        others.rescued = self.clean_up(&folder, &names, &places);
-        let views = drafts
-            .iter()
-            .zip(digests)
-            .zip(final_ids)
-            .map(|((draft, hash), ids)| self.view_after(draft, hash, ids, number))
-            .collect();
-        Ok(CommitOutcome::Yes {
-            entry: number,
-            views,
-            ids: new_ids,
-            others,
         })
     }
 
@@ -194,23 +243,36 @@ impl DocumentWriter {
     }
 
     /// Returns the locations of a draft's file before and after. The folders above a new location are created.
-    fn places(&self, draft: &Draft) -> Result<FileLocations, EditorError> {
-        self.folder.check_target(&draft.path)?;
-        if let Some(path) = &draft.moved_to {
-            self.folder.check_target(path)?;
+    fn places(
+        &self,
+        draft: &Draft,
+        in_place: bool,
+        open: &mut OpenFolders,
+    ) -> Result<FileLocations, EditorError> {
+        let moved_to = draft.moved_to.as_ref().filter(|_| !in_place);
+        self.folder.check_draft(&draft.path, draft.is_silent)?;
+        if let Some(path) = moved_to {
+            self.folder.check_draft(path, draft.is_silent)?;
         }
-        if draft.base.is_none() || draft.moved_to.is_some() {
+        if draft.base.is_none() || moved_to.is_some() {
             self.folder.root.make_folders_above(draft.final_path())?;
         }
         let places = FileLocations {
-            from: self.folder.locate(&draft.path)?,
-            to: match &draft.moved_to {
-                Some(path) => Some(self.folder.locate(path)?),
+            from: self.folder.locate_among(&draft.path, open)?,
+            to: match moved_to {
+                Some(path) => Some(self.folder.locate_among(path, open)?),
                 None => None,
             },
         };
         places.from.check_writable()?;
         Ok(places)
+    }
+
+    /// Returns the paths of a folder that moves, before and after. The folders above the new one are created.
+    fn moving_folder(&self, folder: &FolderMove) -> Result<(NotePath, NotePath), EditorError> {
+        let (from, to) = (recorded_path(&folder.from)?, recorded_path(&folder.to)?);
+        self.folder.root.make_folders_above(&to)?;
+        Ok((from, to))
     }
 
     /// Flushes the private folder's entry in the root before the first change of this process, so that it survives a
@@ -312,10 +374,16 @@ impl DocumentWriter {
 }
 
 /// Returns the names of an entry's temporary files.
-fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec<StepName> {
-    let steps = drafts.iter().zip(digests).enumerate();
-    steps
-        .map(|(at, (draft, after))| {
+fn step_names(
+    number: u64,
+    drafts: &[&Draft],
+    digests: &[Option<Digest>],
+    written: &[usize],
+) -> Vec<StepName> {
+    written
+        .iter()
+        .map(|at| {
+            let (at, draft, after) = (*at, drafts[*at], &digests[*at]);
             let before = draft.base.as_ref().map(|base| base.hash().to_string());
             let after = after.as_ref().map(Digest::to_string);
             StepName::new(number, at, before.as_deref(), after.as_deref())
@@ -355,6 +423,7 @@ fn step_of(
             .map(|old| Bytes(old.to_vec())),
         ids: Splice::between(old_ids, ids),
         touched: given_out(&draft.touched, new_ids),
+        is_silent: draft.is_silent,
         ..Step::default()
     }
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::editor::{
     CallHooks, EditorError,
+    folder::Sight,
     links::{DocumentFixes, LinkFix, Permits, ScanResult, look_at_links, sections_at},
 };
 
@@ -29,8 +30,18 @@ impl Transaction<'_> {
     ) -> Result<(), EditorError> {
         let mut permits = self.permits(operations);
         for _ in 0..MOST_ROUNDS {
-            let found = look_at_links(&self.writer.folder, &self.drafts, &permits, watch)?;
-            let again = self.repair(found, &mut permits)?;
+            let look = |transaction: &Self, permits: &Permits, sight| {
+                let drafts = (&transaction.drafts, transaction.folder_move.as_ref());
+                look_at_links(&transaction.writer.folder, drafts, permits, sight, watch)
+            };
+            let mut found = look(self, &permits, Sight::Visible)?;
+            self.broken = std::mem::take(&mut found.broken);
+            let mut again = self.repair(found, &mut permits, Sight::Visible)?;
+            if self.writer.folder.hides_something() {
+                // Documents that the caller does not see keep their links too, and the caller is told nothing of it.
+                let hidden = look(self, &permits, Sight::Everything)?;
+                again |= self.repair(hidden, &mut permits, Sight::Everything)?;
+            }
             if !again {
                 break;
             }
@@ -39,8 +50,10 @@ impl Transaction<'_> {
     }
 
     fn permits(&self, operations: &[Operation]) -> Permits {
+        // A folder that moves back takes along what was written in it since, and links to that follow.
         let mut permits = Permits {
-            is_undo: operations.is_empty(),
+            is_undo: operations.is_empty() && self.folder_move.is_none(),
+            paths: self.folder_move.is_some(),
             ..Permits::default()
         };
         let mut homes: HashMap<&str, &str> = HashMap::new();
@@ -81,9 +94,14 @@ impl Transaction<'_> {
     }
 
     /// Applies the repairs that were found. Returns whether links must be scanned again.
-    fn repair(&mut self, found: ScanResult, permits: &mut Permits) -> Result<bool, EditorError> {
+    fn repair(
+        &mut self,
+        found: ScanResult,
+        permits: &mut Permits,
+        sight: Sight,
+    ) -> Result<bool, EditorError> {
+        let is_silent = sight == Sight::Everything;
         let mut again = false;
-        self.broken = found.broken;
         let held: Vec<Result<(), EditorError>> = found
             .fixes
             .values()
@@ -92,14 +110,16 @@ impl Transaction<'_> {
         held.into_iter().collect::<Result<(), EditorError>>()?;
         for (path, fixes) in found.fixes {
             if !self.drafts.contains_key(&path) {
-                if !self.writer.folder.may_change(&fixes.path) {
+                if !self.writer.folder.may_change(&fixes.path, is_silent) {
                     // A document that nobody asked to change is not a reason to refuse the request.
-                    let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
-                    broken.for_each(|link| self.broken.push(link));
+                    self.leave_broken(fixes.fixes, is_silent);
                     continue;
                 }
-                match self.draft(&fixes.path) {
-                    Ok(draft) if Digest::of(draft.text()) == fixes.digest => {}
+                match self.load(&fixes.path) {
+                    Ok(mut draft) if Digest::of(draft.text()) == fixes.digest => {
+                        draft.is_silent = is_silent;
+                        self.drafts.insert(path.clone(), draft);
+                    }
                     // Another program just wrote or removed it.
                     Ok(_) | Err(EditorError::DocumentNotFound | EditorError::Edit(_)) => {
                         again = true;
@@ -151,19 +171,29 @@ impl Transaction<'_> {
         }
         let changes = fixes.iter().flat_map(|fix| fix.changes.iter().cloned());
         let edit = edit(Changes::new(changes).unwrap_or_default());
+        let is_silent = self.drafts[path].is_silent;
         let at: BTreeSet<usize> = fixes.iter().map(|fix| fix.at).collect();
         let sections = sections_at(&self.drafts[path], &at);
         match self.edit(path, &edit, &[]) {
             Ok(_) => {}
             Err(EditorError::Edit(_) | EditorError::TooLarge { .. }) => {
-                let broken = fixes.into_iter().map(|fix| fix.otherwise);
-                broken.for_each(|link| self.broken.push(link));
+                self.leave_broken(fixes, is_silent);
                 return Ok(false);
             }
             Err(error) => return Err(error),
         }
         self.touch_all(path, sections);
-        self.repaired_links += fixes.len();
+        if !is_silent {
+            self.repaired_links += fixes.len();
+        }
         Ok(true)
+    }
+
+    /// Records links that cannot be repaired, unless the caller does not see their document.
+    fn leave_broken(&mut self, fixes: Vec<LinkFix>, is_silent: bool) {
+        let broken = fixes.into_iter().map(|fix| fix.otherwise);
+        broken
+            .filter(|_| !is_silent)
+            .for_each(|link| self.broken.push(link));
     }
 }

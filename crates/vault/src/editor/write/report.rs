@@ -116,7 +116,7 @@ impl DocumentWriter {
             .drafts
             .values()
             .filter(|draft| draft.is_changed());
-        for (at, draft) in changed.enumerate() {
+        for (at, draft) in changed.enumerate().filter(|(_, draft)| !draft.is_silent) {
             let (diff, diff_truncated) = self.diff_of(draft);
             let view = match views.get(at) {
                 Some(view) => view.clone(),
@@ -201,6 +201,9 @@ impl DocumentWriter {
         };
         for step in &entry.steps {
             let path = step.moved_to.as_ref().unwrap_or(&step.path);
+            if self.folder.is_hidden_at(path) {
+                continue;
+            }
             let (bytes, ids) = self.history.document_after(step.document, number)?;
             let old = before(step, bytes.as_deref())?;
             let changes = step.changes().unwrap_or_default();

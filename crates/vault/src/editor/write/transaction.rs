@@ -6,7 +6,7 @@ use std::{
 };
 
 use sectile_markdown::{
-    Changes, Digest, LetterCase, Source,
+    Digest, LetterCase, Source,
     edit::{Edit, EditError, EditOutcome, EditableDocument},
 };
 
@@ -19,7 +19,9 @@ use crate::{
         links::BrokenLinks,
         store::DocumentLocks,
     },
-    ids, work,
+    ids,
+    journal::FolderMove,
+    work,
 };
 
 /// All drafts of a request.
@@ -29,6 +31,8 @@ pub(super) struct Transaction<'e> {
     /// Documents that someone else holds. If there are any, the request starts over and waits for them.
     pub(super) missing: BTreeSet<String>,
     pub(super) drafts: BTreeMap<String, Draft>,
+    /// The folder that moves with the documents in it.
+    pub(super) folder_move: Option<FolderMove>,
     /// Headings of sections that have no id yet.
     pub(super) fresh: Vec<String>,
     /// The ids that a dry run promised them, in order.
@@ -58,6 +62,7 @@ impl<'e> Transaction<'e> {
             locks,
             missing: BTreeSet::new(),
             drafts: BTreeMap::new(),
+            folder_move: None,
             fresh: Vec::new(),
             promised: Vec::new(),
             labels: HashMap::new(),
@@ -88,22 +93,7 @@ impl<'e> Transaction<'e> {
         self.writer.folder.check_path(&real)?;
         let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
-            self.hold(&real)?;
-            let view = self.writer.reader.settled(&real)?;
-            if !Source::new(view.bytes()).is_valid_utf8() {
-                return Err(EditError::NotUtf8.into());
-            }
-            let draft = Draft {
-                path: real.clone(),
-                bytes: Some(view.bytes().to_vec()),
-                document: view.document().clone(),
-                ids: view.ids().to_vec(),
-                changes: Changes::default(),
-                touched: Vec::new(),
-                moved_to: None,
-                number: None,
-                base: Some(view),
-            };
+            let draft = self.load(&real)?;
             self.drafts.insert(key.clone(), draft);
         }
         match self.drafts.get_mut(&key) {
@@ -112,11 +102,26 @@ impl<'e> Transaction<'e> {
         }
     }
 
+    /// Returns a new draft of the document at `real`, a path without links.
+    pub(super) fn load(&mut self, real: &NotePath) -> Result<Draft, EditorError> {
+        self.hold(real)?;
+        let view = self.writer.reader.settled(real)?;
+        if !Source::new(view.bytes()).is_valid_utf8() {
+            return Err(EditError::NotUtf8.into());
+        }
+        Ok(Draft::of(real.clone(), view))
+    }
+
     /// Returns the key for the draft of the document that is now at `path`: the document's original path.
     fn key_of(&self, path: &NotePath) -> String {
+        let origin = self.folder_move.as_ref();
+        if let Some(origin) = origin.and_then(|folder| folder.origin(path.as_str())) {
+            return origin;
+        }
         let moved = self
             .drafts
             .iter()
+            .filter(|_| self.folder_move.is_none())
             .find(|(_, draft)| draft.moved_to.as_ref() == Some(path));
         moved.map_or_else(|| path.as_str().to_owned(), |(key, _)| key.clone())
     }
@@ -301,7 +306,10 @@ impl<'e> Transaction<'e> {
     /// Refuses to change documents that are not writable.
     pub(super) fn check_writable(&self) -> Result<(), EditorError> {
         for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
-            if draft.base.is_some() {
+            for path in std::iter::once(&draft.path).chain(&draft.moved_to) {
+                self.writer.folder.check_draft(path, draft.is_silent)?;
+            }
+            if draft.base.is_some() && (self.folder_move.is_none() || draft.is_rewritten()) {
                 let located = self.writer.folder.locate(&draft.path)?;
                 let checked = located.check_writable();
                 checked?;

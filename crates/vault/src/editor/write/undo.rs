@@ -16,8 +16,8 @@ use super::{
 use crate::{
     NotePath,
     editor::{CallHooks, EditorError, draft::Draft, folder::recorded_path},
-    journal::{Entry, EntryKind, LineOrigin, Request, Step},
-    ledger::DocumentState,
+    journal::{Entry, EntryKind, FolderMove, LineOrigin, Request, Step},
+    ledger::{DocumentState, EntryCard, Ledger, StepCard},
 };
 
 /// A request to undo or redo an entry.
@@ -40,8 +40,40 @@ pub struct UndoRequest {
 }
 
 impl DocumentWriter {
-    /// Undoes an entry, or redoes one.
+    /// Undoes an entry, or redoes one. Undoing an undo is a redo.
     pub(crate) fn undo(
+        &self,
+        request: &UndoRequest,
+        watch: CallHooks<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        match self.as_redo(request)? {
+            Some(redo) => self.undo_entry(&redo, watch),
+            None => self.undo_entry(request, watch),
+        }
+    }
+
+    /// Returns the request to redo an entry, if `request` is to undo its undo.
+    fn as_redo(&self, request: &UndoRequest) -> Result<Option<UndoRequest>, EditorError> {
+        let Some(number) = request.entry.filter(|_| !request.redo) else {
+            return Ok(None);
+        };
+        let state = self.store.current_state()?;
+        let kind = state.ledger.entry(number).map(|card| card.kind);
+        Ok(match kind {
+            Some(EntryKind::Undo(target)) => Some(UndoRequest {
+                entry: Some(target),
+                redo: true,
+                ..request.clone()
+            }),
+            Some(EntryKind::Redo(target)) => Some(UndoRequest {
+                entry: Some(target),
+                ..request.clone()
+            }),
+            _ => None,
+        })
+    }
+
+    fn undo_entry(
         &self,
         request: &UndoRequest,
         watch: CallHooks<'_>,
@@ -63,12 +95,13 @@ impl DocumentWriter {
             let (target, reverted) = self.chosen(request, path)?;
             let entry = self.store.entry(reverted)?;
             let paths = self.current_paths(&entry);
-            let locks = self
-                .store
-                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
-            for path in &paths {
-                self.store.finish_pending(path)?;
-            }
+            let locks = match entry.folder {
+                Some(_) => self.store.lock_all_documents(watch.stop)?,
+                None => self
+                    .store
+                    .lock_documents(paths.iter().map(String::as_str), watch.stop)?,
+            };
+            self.store.finish_all_pending(&paths)?;
             // The first attempt may have been in flight until now.
             if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
                 return Ok(report);
@@ -84,6 +117,9 @@ impl DocumentWriter {
                 transaction
                     .drafts
                     .insert(draft.path.as_str().to_owned(), draft);
+            }
+            if let Some(folder) = &entry.folder {
+                self.move_back(&mut transaction, folder, watch)?;
             }
             check_ids(&transaction)?;
             note_steps(&mut transaction, asked);
@@ -113,6 +149,25 @@ impl DocumentWriter {
         Err(EditorError::KeepsChanging)
     }
 
+    /// Moves a folder back to where it was, with everything that is in it now.
+    fn move_back(
+        &self,
+        transaction: &mut Transaction<'_>,
+        folder: &FolderMove,
+        watch: CallHooks<'_>,
+    ) -> Result<(), EditorError> {
+        let FolderMove { from, to } = folder.inverse();
+        let (from, to) = (recorded_path(&from)?, recorded_path(&to)?);
+        self.folder.check_folder_move(&from, &to)?;
+        if !self.folder.root.has_folder(&from)? {
+            return Err(EditorError::FolderNotFound);
+        }
+        if self.folder.root.is_occupied(&to) && !self.folder.root.is_same_folder(&from, &to) {
+            return Err(EditorError::FolderExists);
+        }
+        transaction.move_folder(&from, &to, watch)
+    }
+
     /// Detects what other programs did to the document, which need not exist. This locks the document, so it must not
     /// be called while locks are held.
     fn look_at(&self, path: Option<&NotePath>) -> Result<(), EditorError> {
@@ -130,6 +185,18 @@ impl DocumentWriter {
         path: Option<&NotePath>,
     ) -> Result<(u64, u64), EditorError> {
         let state = self.store.current_state()?;
+        // An entry about a document that is hidden from the caller is unknown to it, unless only links were repaired there.
+        let is_secret = |step: &StepCard| {
+            let mut paths = std::iter::once(&step.path).chain(&step.moved_to);
+            !step.is_silent && paths.any(|path| self.folder.is_hidden_at(path))
+        };
+        if path.is_none()
+            && let Some(card) = request.entry.and_then(|entry| state.ledger.entry(entry))
+            && card.steps.is_empty()
+            && card.folder.is_some()
+        {
+            return chosen_without_documents(&state.ledger, request, card);
+        }
         let known = match (path, request.entry) {
             (Some(path), _) => self.store.known_at(&state.ledger, path),
             (None, Some(entry)) => state.ledger.entry(entry).and_then(|card| {
@@ -139,7 +206,7 @@ impl DocumentWriter {
             }),
             (None, None) => return Err(EditorError::NoDocument),
         };
-        let is_there = || path.is_some_and(|path| self.folder.root.find(path).is_some());
+        let is_there = || path.is_some_and(|path| self.folder.sees(path));
         let known = known.ok_or_else(|| match (request.entry, request.redo) {
             (Some(_), _) => EditorError::EntryNotFound,
             (None, false) if is_there() => EditorError::NothingToUndo,
@@ -155,6 +222,7 @@ impl DocumentWriter {
             .ledger
             .entry(target)
             .filter(|card| card.step(known.id).is_some())
+            .filter(|card| !card.steps.iter().any(is_secret))
             .ok_or(EditorError::EntryNotFound)?;
         // An entry that was undone and redone may be undone again: the last entry about it tells its state.
         let is_about = |number: &&u64| {
@@ -254,6 +322,7 @@ impl DocumentWriter {
             touched: step.touched.clone(),
             moved_to: step.moved_to.as_ref().map(|_| old_path),
             number: None,
+            is_silent: self.folder.is_hidden(&path),
             base: Some(view),
         };
         let expected = draft.document.top_level().count();
@@ -294,6 +363,7 @@ impl DocumentWriter {
             bytes: Some(bytes),
             changes,
             moved_to: None,
+            is_silent: false,
             number: Some(step.document),
         })
     }
@@ -361,6 +431,30 @@ impl DocumentWriter {
             }
         }
         Ok(shifted)
+    }
+}
+
+/// Like [`DocumentWriter::chosen`], for an entry that moved a folder and changed no document.
+fn chosen_without_documents(
+    ledger: &Ledger,
+    request: &UndoRequest,
+    card: &EntryCard,
+) -> Result<(u64, u64), EditorError> {
+    let target = card.number;
+    if card.origin != LineOrigin::Own {
+        return Err(EditorError::ForeignHistory);
+    }
+    let about = [EntryKind::Undo(target), EntryKind::Redo(target)];
+    let mut later = ledger.entries_before(None).rev();
+    let last = later.find(|card| card.number == target || about.contains(&card.kind));
+    match last {
+        _ if card.kind != EntryKind::Edit => Err(EditorError::EntryNotFound),
+        Some(last) if last.origin != LineOrigin::Own => Err(EditorError::ForeignHistory),
+        Some(last) if request.redo == (last.kind == EntryKind::Undo(target)) => {
+            Ok((target, last.number))
+        }
+        _ if request.redo => Err(EditorError::NothingToRedo),
+        _ => Err(EditorError::AlreadyUndone),
     }
 }
 
@@ -451,6 +545,7 @@ fn note_steps(transaction: &mut Transaction<'_>, asked: Option<&str>) {
     drafts.sort_by_key(|(_, draft)| !is_asked(draft));
     let steps: Vec<PendingStep> = drafts
         .into_iter()
+        .filter(|(_, draft)| !draft.is_silent)
         .map(|(path, draft)| {
             let there: HashSet<&String> = draft.ids.iter().collect();
             let section = draft.touched.iter().find(|id| there.contains(id));

@@ -103,7 +103,13 @@ mod tests {
     /// What a view lists can be given back.
     #[test]
     fn a_listed_name_leads_back() {
-        for path in ["a.md", "x/notes.txt.md", "todo.md", "v1.2.md", "a.b.json.md"] {
+        for path in [
+            "a.md",
+            "x/notes.txt.md",
+            "todo.md",
+            "v1.2.md",
+            "a.b.json.md",
+        ] {
             assert_eq!(document(&shown(path)).as_deref(), Some(path));
         }
     }

@@ -39,8 +39,7 @@ pub(super) fn file_view(
     let all = lines(text);
     if all.len() > MAX_LINES {
         return Err(format!(
-            "File {path} exceeds maximum line limit of {MAX_LINES_SHOWN} lines.",
-            MAX_LINES_SHOWN = "999,999"
+            "File {path} exceeds maximum line limit of 999,999 lines."
         ));
     }
     let (first, last) = range.unwrap_or((1, all.len()));
@@ -61,17 +60,22 @@ pub(super) fn file_view(
     );
     if shown < chosen.len() {
         let next = first + shown;
-        view += &format!("\n[cut after line {}: view the rest with view_range [{next}, -1]]", next - 1);
+        view += &format!(
+            "\n[cut after line {}: view the rest with view_range [{next}, -1]]",
+            next - 1
+        );
     }
     Ok(view)
 }
 
 /// Returns the lines around the bytes `start..end` of an edited text, with their numbers.
 pub(super) fn edited_lines(text: &str, start: usize, end: usize) -> String {
-    let line_of = |offset: usize| text.as_bytes()[..offset.min(text.len())]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count();
+    let line_of = |offset: usize| {
+        text.as_bytes()[..offset.min(text.len())]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count()
+    };
     let all = lines(text);
     let first = line_of(start).saturating_sub(AROUND_EDIT).min(all.len());
     let last = (line_of(end) + AROUND_EDIT + 1).min(all.len());
@@ -110,6 +114,30 @@ pub(super) fn insertion(text: &str, after: usize, inserted: &str) -> (usize, Str
         new += line_end;
     }
     (at, new)
+}
+
+/// Returns the start and the end of the smallest run of lines around the byte `at` that occurs once in `text`.
+pub(super) fn unique_passage(text: &str, at: usize) -> (usize, usize) {
+    let (mut start, mut end) = (at, at);
+    loop {
+        start = text[..start]
+            .trim_end_matches('\n')
+            .rfind('\n')
+            .map_or(0, |line_end| line_end + 1);
+        let is_unique = |start: usize, end: usize| {
+            let passage = &text[start..end];
+            !passage.is_empty() && text.find(passage) == text.rfind(passage)
+        };
+        if is_unique(start, end) || (start == 0 && end == text.len()) {
+            return (start, end);
+        }
+        end = text[end..]
+            .find('\n')
+            .map_or(text.len(), |line_end| end + line_end + 1);
+        if is_unique(start, end) {
+            return (start, end);
+        }
+    }
 }
 
 /// Returns a size for people.
@@ -151,9 +179,18 @@ mod tests {
 
     #[test]
     fn a_long_file_is_cut_with_a_note() {
-        let view = file_view("/m", &"x".repeat(99).replace('x', "line of text\n").repeat(99), None).unwrap();
+        let view = file_view(
+            "/m",
+            &"x".repeat(99).replace('x', "line of text\n").repeat(99),
+            None,
+        )
+        .unwrap();
         assert!(view.len() < MAX_VIEW_BYTES + 200);
-        assert!(view.contains("[cut after line "), "{}", &view[view.len() - 80..]);
+        assert!(
+            view.contains("[cut after line "),
+            "{}",
+            &view[view.len() - 80..]
+        );
         let long = file_view("/m", &"x".repeat(MAX_VIEW_BYTES * 2), None).unwrap();
         assert!(long.len() > MAX_VIEW_BYTES);
     }
@@ -181,7 +218,28 @@ mod tests {
         let text = (1..=20).map(|n| format!("l{n}\n")).collect::<String>();
         let at = text.find("l10").unwrap();
         let shown = edited_lines(&text, at, at + 3);
-        assert!(shown.starts_with("     6\tl6\n") && shown.ends_with("    14\tl14"), "{shown}");
+        assert!(
+            shown.starts_with("     6\tl6\n") && shown.ends_with("    14\tl14"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_passage_around_a_place_is_unique() {
+        for text in [
+            "a\nb\nc\n",
+            "a\na\na\na\n",
+            "\n\n\n",
+            "x",
+            "a\nb\na\nb\na\nb",
+            "\na",
+        ] {
+            for at in (0..=text.len()).filter(|at| *at == 0 || text.as_bytes()[at - 1] == b'\n') {
+                let (start, end) = unique_passage(text, at);
+                assert!((start..=end).contains(&at), "{text:?} {at}");
+                assert_eq!(text.matches(&text[start..end]).count(), 1, "{text:?} {at}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `delete`: deletes a section, a document or an empty folder.
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{Answer, Failure, JsonObject, Tool, decode};
 use sectile_vault::editor::{DeleteDocument, DeleteSection, Operation, SectionRef};
 use serde::Deserialize;
@@ -52,7 +52,7 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
             return Answer::new(&answer, facts);
         }
         FoundTarget::Document(path) => Operation::DeleteDocument(DeleteDocument {
-            path,
+            path: roots.written_path(root, &params.id, path),
             expected_hash: Some(params.base),
         }),
         FoundTarget::Section { path, id } => Operation::Delete(DeleteSection {

@@ -1,6 +1,7 @@
 //! `fetch`: the text of documents and sections.
 
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_markdown::{Digest, estimate_tokens};
 use sectile_mcp::{AnswerBody, AnswerFacts, CallContext, Failure, Tool, quoted};
 use sectile_vault::editor::part_hash;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     DeskWorld,
-    editable_folder::FoundTarget,
     errors::{INVALID_ARGUMENTS, TOO_MANY, WRONG_KIND, failure, library_failure},
     fetched::{ReadAnswer, ReadEntry, ReadItem, ReadPosition, read_answer, title},
     paging::PageCursor,
@@ -121,6 +121,23 @@ fn handle(
         _ => AnswerBody::Text(answer.text),
     };
     Ok((body, facts))
+}
+
+/// Returns the text of a document or section within the default budget, as `fetch` does.
+pub(in super::super) fn note_text(
+    roots: &VisibleRoots<'_>,
+    given: &str,
+) -> Result<String, Failure> {
+    let (_, item) = readable(roots, given)?;
+    let entries = [ReadEntry::Item(item)];
+    let budget = usize::try_from(DEFAULT_BUDGET).unwrap_or(usize::MAX);
+    let answer = read_answer(
+        &entries,
+        ReadPosition::default(),
+        budget,
+        &state_of(&entries),
+    );
+    Ok(answer.text)
 }
 
 /// Finds the document or section that an id names.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_library::live_folder::{FolderState, IndexProgress, LinkEdge, LinkTarget};
 use sectile_markdown::{Digest, Span, sentence_around};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     DeskWorld,
     describe::progress_text,
-    editable_folder::FoundTarget,
     errors::library_failure,
     fetched::{ReadItem, section_at},
     lists::{FittedList, LIST_TOKENS},

@@ -48,6 +48,7 @@ fn handle(
     let watch = CallHooks {
         stop: &stop,
         progress: &|done, total| context.progress.report(done, total, "documents"),
+        ..CallHooks::none()
     };
     let check = world
         .editor

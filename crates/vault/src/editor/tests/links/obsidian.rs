@@ -476,3 +476,55 @@ proptest! {
         prop_assert_eq!(on_disk(&bench), before);
     }
 }
+
+/// An index that says what it is told to say.
+struct Told {
+    aliased: Option<Vec<NotePath>>,
+    linking: Option<Vec<NotePath>>,
+}
+
+impl NameSource for Told {
+    fn documents_with_alias(&self, _: &str) -> Option<Vec<NotePath>> {
+        self.aliased.clone()
+    }
+
+    fn documents_linking_to(&self, _: &[NotePath]) -> Option<Vec<NotePath>> {
+        self.linking.clone()
+    }
+}
+
+#[test]
+fn an_index_says_where_to_look_and_its_word_is_checked() {
+    let aliased = "---\naliases: [Winter]\n---\n# A\n";
+    let documents = [
+        ("a.md", aliased),
+        ("b.md", "# B\n\n[c](c.md)\n"),
+        ("c.md", "# C\n"),
+        ("d.md", "# D\n\n[c](c.md)\n"),
+    ];
+    let written = |aliased: Option<&[&str]>, linking: Option<&[&str]>| {
+        let notes = |paths: &[&str]| paths.iter().map(|path| note(path)).collect();
+        let told = Told {
+            aliased: aliased.map(notes),
+            linking: linking.map(notes),
+        };
+        let bench = Bench::new(&documents);
+        let hooks = CallHooks {
+            names: Some(&told),
+            ..CallHooks::none()
+        };
+        let new = update("d.md", by_heading("D"), "[[winter]] [c](c.md)");
+        let broken = bench.editor.write(&request(vec![new]), hooks).unwrap();
+        let rename = request(vec![rename_document("c.md", "z.md")]);
+        let repaired = bench.editor.write(&rename, hooks).unwrap();
+        (broken.broken_links.len(), repaired.repaired_links)
+    };
+    assert_eq!(written(None, None), (0, 2));
+    let aliased = ["a.md", "b.md", "gone.md"];
+    assert_eq!(
+        written(Some(&aliased), Some(&["b.md", "d.md", "gone.md"])),
+        (0, 2)
+    );
+    // What it does not name is not read, and what it names wrongly does not count.
+    assert_eq!(written(Some(&["b.md"]), Some(&["d.md"])), (1, 1));
+}

@@ -1,0 +1,156 @@
+//! The desk from a shell: the same words as its tools, for people, for `grep` and for scripts.
+
+use serde_json::Value;
+
+use super::{Home, text};
+
+const PLAN: &str = "---\nstatus: draft\n---\n# Plan\n\nSee [[Winter feed]].\n\n## Budget\n\nThe pilot costs 350 a day.\n\n\
+                    - [ ] Ask the insurer\n";
+const FEED: &str = "# Winter feed\n\nHay, see [[plan#Budget]].\n";
+
+/// A vault of Obsidian in the working folder.
+fn vault() -> Home {
+    let home = Home::new();
+    std::fs::create_dir(home.path("work/.obsidian")).unwrap();
+    home.write("projects/plan.md", PLAN);
+    home.write("Winter feed.md", FEED);
+    home
+}
+
+fn json(home: &Home, arguments: &[&str]) -> Value {
+    let ran = home.run(&[arguments, &["--json"]].concat());
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn a_day_at_the_desk() {
+    let home = vault();
+    let ran = home.run(&["search", "what", "does", "the", "pilot", "cost"]);
+    let line = ran.stdout.lines().next().unwrap();
+    assert!(line.starts_with("projects/plan.md#budget-"), "{ran:?}");
+    assert!(line.contains("350 a day"), "{ran:?}");
+    let ran = home.run(&["search", "is:task", "path:projects/"]);
+    assert!(ran.stdout.contains("Ask the insurer"), "{ran:?}");
+    let ran = home.run(&["edit", "plan#Budget", "--old", "350", "--new", "400"]);
+    assert!(
+        ran.stdout.contains("+The pilot costs 400 a day.\n"),
+        "{ran:?}"
+    );
+    let ran = home.run(&["rename", "plan#Budget", "Costs"]);
+    assert!(ran.stdout.contains("1 link repaired"), "{ran:?}");
+    assert!(home.read("Winter feed.md").contains("[[plan#Costs]]"));
+    let ran = home.run(&["links", "plan"]);
+    assert!(ran.stdout.contains("Winter feed.md#"), "{ran:?}");
+    let ran = home.run(&["rename", "projects/", "archive/old/"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(home.read("archive/old/plan.md").contains("400"));
+    let ran = home.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(home.read("projects/plan.md").contains("## Costs"));
+    let changes = json(&home, &["changes"]);
+    assert_eq!(changes["changes"].as_array().unwrap().len(), 4, "{changes}");
+    let ran = home.run(&[
+        "set",
+        "plan",
+        "status=agreed",
+        "tags=[a, b]",
+        "due=2026-12-01",
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let plan = home.read("projects/plan.md");
+    for line in ["status: agreed\n", "due: 2026-12-01\n"] {
+        assert!(plan.contains(line), "{plan}");
+    }
+    let ran = home.run(&[
+        "create",
+        "inbox/new.md",
+        "--text",
+        "# New\n",
+        "--field",
+        "status=draft",
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        home.read("inbox/new.md"),
+        "---\nstatus: draft\n---\n\n# New\n"
+    );
+    let ran = home.run(&["delete", "inbox/new.md"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!home.path("work/inbox/new.md").exists());
+}
+
+/// Relative, absolute and `~` paths, names and links lead to the same section, in every folder.
+#[test]
+fn ids_are_what_people_type() {
+    let home = vault();
+    let absolute = home.path("work/projects/plan.md");
+    let expected = home.run(&["fetch", "projects/plan.md#Budget"]);
+    assert!(
+        expected.stdout.contains("The pilot costs 350 a day."),
+        "{expected:?}"
+    );
+    for id in [
+        "./projects/plan.md#Budget",
+        &format!("{}#Budget", text(&absolute)),
+        "plan#Budget",
+        "[[Plan#budget]]",
+        "PLAN#Budget",
+    ] {
+        let ran = home.run(&["fetch", id]);
+        assert_eq!(ran.stdout, expected.stdout, "{id}: {ran:?}");
+    }
+    let below = home
+        .command()
+        .current_dir(home.path("work/projects"))
+        .args(["fetch", "plan.md#Budget"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(below.stdout).unwrap(), expected.stdout);
+    let ran = home.run(&["edit", "get", "Winter feed"]);
+    assert_eq!(ran.stdout, FEED, "{ran:?}");
+    let ran = home.run(&["edit", "get", "plan#Budget"]);
+    assert!(ran.stdout.starts_with("The pilot"), "{ran:?}");
+    let ran = home.run(&["fetch", "Winter fed"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("Winter feed.md"), "{ran:?}");
+}
+
+#[test]
+fn a_script_gets_the_code_of_an_error() {
+    let home = vault();
+    let ran = home.run(&["fetch", "nothing like this", "--json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    let error: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(error["code"], "not_found");
+    let ran = home.run(&["fetch", "../outside.md"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("it is not below the root"), "{ran:?}");
+}
+
+#[test]
+fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
+    let home = vault();
+    assert_eq!(home.run(&["search", "hay"]).code, Some(0));
+    assert!(!home.path("work/.sectile/notebook").exists());
+    let listed = json(&home, &["cache"]);
+    assert_eq!(listed["indexes"].as_array().unwrap().len(), 1, "{listed}");
+    assert!(listed["bytes"].as_u64().unwrap() > 1000, "{listed}");
+    let ran = home.run(&["cache", "--clear", "--all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let after = json(&home, &["cache"]);
+    assert_eq!(
+        after["indexes"],
+        serde_json::json!([]),
+        "{after}"
+    );
+    assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
+}
+
+#[test]
+fn a_note_has_an_address_to_open() {
+    let home = vault();
+    let ran = home.run(&["open", "plan", "--print"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.starts_with("obsidian://open?"), "{ran:?}");
+}
