@@ -48,6 +48,9 @@ pub enum LibraryError {
     /// There is no such collection.
     #[error("There is no such collection.")]
     CollectionNotFound,
+    /// A live folder is not where it was when it was opened.
+    #[error("The folder is not where it was.")]
+    FolderNotFound,
     /// The passage is not where its id says.
     #[error("The passage is not where its id says.")]
     SourceNotFound {

@@ -16,11 +16,17 @@ use std::{
 
 use notify::{RecursiveMode, Watcher as _};
 use sectile_markdown::NotePath;
-use sectile_vault::{FileStamp, Inventory, ReadError, Root, RootError, Walk, WalkError};
+use sectile_vault::{
+    FileStamp, InventoryItem, PathEntry, ReadError, Root, RootError, Walk, WalkError,
+};
 
-use crate::storage::{
-    ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
-    StorageLimit, TOP, is_at_top, is_collection_name, is_notebook,
+use crate::{
+    error::{FailedPart, LibraryError},
+    left_out::WhyLeftOut,
+    storage::{
+        ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
+        StorageLimit, TOP, is_at_top, is_collection_name, is_notebook,
+    },
 };
 
 /// The default folder of the indexes, inside the private folder.
@@ -43,6 +49,35 @@ pub struct FolderStorage {
     is_whole: bool,
     /// Whether a document that a walk finds is a notebook, judging by its path.
     is_notebook: fn(&NotePath) -> bool,
+}
+
+/// The contents of a folder, sorted by path.
+#[derive(Debug, Default)]
+pub(crate) struct FolderListing {
+    pub(crate) notes: Vec<NotebookFile>,
+    pub(crate) others: Vec<NotePath>,
+    pub(crate) folders: Vec<NotePath>,
+}
+
+/// What a listing has at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FolderItem {
+    Note(NotebookStamp),
+    Other,
+    Folder,
+}
+
+/// The result of reading a note.
+#[derive(Debug)]
+pub(crate) enum SettledNote {
+    /// Its bytes, and the stamp that belongs to them.
+    Read(Vec<u8>, NotebookStamp),
+    /// It is being written.
+    Unsettled,
+    /// It is there, but cannot be read.
+    LeftOut(WhyLeftOut),
+    /// It is not there.
+    Gone,
 }
 
 impl FolderStorage {
@@ -78,20 +113,74 @@ impl FolderStorage {
         })
     }
 
-    /// Lists the documents, the other files and the folders. `enter` is called with each folder before it is read.
+    /// Lists the documents, the other files and the folders, of everything or below a folder. `enter` is called with
+    /// each folder before it is read.
     pub(crate) fn inventory(
         &self,
+        below: Option<&NotePath>,
         stop: &dyn Fn() -> bool,
         enter: &mut dyn FnMut(&str),
-    ) -> Result<(Vec<NotebookFile>, Inventory), StorageError> {
-        let listed = self.root.inventory(None, &self.walk, stop, enter);
-        let mut inventory = listed.map_err(|error| failed(&error))?;
-        let documents = std::mem::take(&mut inventory.documents).into_iter();
+    ) -> Result<FolderListing, LibraryError> {
+        let listed = self.root.inventory(below, &self.walk, stop, enter);
+        let inventory = listed.map_err(|error| self.failure(&error))?;
+        let documents = inventory.documents.into_iter();
         let documents = documents.map(|(notebook, stamp)| NotebookFile {
             notebook,
             stamp: condensed(&stamp),
         });
-        Ok((documents.collect(), inventory))
+        Ok(FolderListing {
+            notes: documents.collect(),
+            others: inventory.others,
+            folders: inventory.folders,
+        })
+    }
+
+    /// Returns what a listing would have at `path`.
+    pub(crate) fn item(&self, path: &NotePath) -> Result<Option<FolderItem>, LibraryError> {
+        let item = self.root.inventory_item(path, &self.walk);
+        let item = item.map_err(|error| self.failure(&error))?;
+        Ok(item.map(|item| match item {
+            InventoryItem::Document(stamp) => FolderItem::Note(condensed(&stamp)),
+            InventoryItem::Other => FolderItem::Other,
+            InventoryItem::Folder => FolderItem::Folder,
+        }))
+    }
+
+    /// Reads a note together with the stamp that belongs to its bytes.
+    pub(crate) fn read_settled(&self, note: &NotePath) -> SettledNote {
+        match self.root.read_settled(note, self.max_note_bytes) {
+            Ok(Some((bytes, stamp))) => SettledNote::Read(bytes, condensed(&stamp)),
+            Ok(None) => SettledNote::Unsettled,
+            Err(ReadError::TooLarge { .. }) => SettledNote::LeftOut(WhyLeftOut::TooLarge),
+            Err(ReadError::Unreadable(_) | ReadError::TooManyOpenFiles) => {
+                SettledNote::LeftOut(WhyLeftOut::Unreadable)
+            }
+            Err(_) => SettledNote::Gone,
+        }
+    }
+
+    /// Returns the file or folder that a path leads to, listed or not, unless it is hidden.
+    pub(crate) fn find(&self, path: &NotePath) -> Option<PathEntry> {
+        let found = self.root.find(path)?;
+        let is_hidden = match &found {
+            PathEntry::File(target) => self.walk.hides(path) || self.walk.hides(target),
+            PathEntry::Folder(target) => {
+                self.walk.hides_folder(path) || self.walk.hides_folder(target)
+            }
+        };
+        (!is_hidden).then_some(found)
+    }
+
+    /// Returns the root, to ask whether it is there.
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn failure(&self, error: &WalkError) -> LibraryError {
+        match is_absence(error) {
+            true => LibraryError::FolderNotFound,
+            false => LibraryError::of_storage(failed(error), FailedPart::Notebooks(KIND)),
+        }
     }
 
     /// Returns the path of the folder, for watching it and for commands that add files.

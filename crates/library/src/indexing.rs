@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
     Chunk, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry, OpenIndex,
-    Passage, SegmentBuilder, Store, StoreError,
+    Passage, Segment, SegmentBuilder, Store, StoreError,
 };
 use serde::Serialize;
 
@@ -125,6 +125,20 @@ pub(crate) fn build<T: Send>(
     wanted: &[NotebookCandidate<'_>],
     put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
 ) -> Result<(Vec<T>, Vec<NotebookOutcome>), LibraryError> {
+    let cut = |listed: &NotebookFile, bytes: &[u8]| CutNotebook::new(bytes, &listed.notebook);
+    build_with(job, wanted, &cut, put)
+}
+
+/// Cuts a notebook that was read.
+pub(crate) type Cutter<'a> = &'a (dyn Fn(&NotebookFile, &[u8]) -> CutNotebook + Sync);
+
+/// Like [`build`], with notebooks cut by `cut`.
+pub(crate) fn build_with<T: Send>(
+    job: Job<'_>,
+    wanted: &[NotebookCandidate<'_>],
+    cut: Cutter<'_>,
+    put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
+) -> Result<(Vec<T>, Vec<NotebookOutcome>), LibraryError> {
     let threads = threads();
     let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
     let next = AtomicUsize::new(0);
@@ -136,7 +150,7 @@ pub(crate) fn build<T: Send>(
             let Some(batch) = batches.get(number) else {
                 return;
             };
-            let result = build_one(job, &mut *reader, batch, &put);
+            let result = build_one(job, &mut *reader, batch, cut, &put);
             let failed = result.is_err();
             done.lock().push((number, result));
             if failed {
@@ -199,6 +213,7 @@ fn build_one<T>(
     job: Job<'_>,
     reader: &mut dyn EmbeddingReader,
     batch: &[NotebookCandidate<'_>],
+    cut: Cutter<'_>,
     put: &impl Fn(Vec<u8>) -> Result<T, LibraryError>,
 ) -> Result<(Option<T>, Vec<NotebookOutcome>), LibraryError> {
     let mut builder = SegmentBuilder::new(Some((job.embedder, reader)));
@@ -231,7 +246,7 @@ fn build_one<T>(
             continue;
         }
         builder.document();
-        let chunks = add(&mut builder, &bytes, notebook);
+        let chunks = add(&mut builder, &bytes, &cut(wanted.listed, &bytes));
         let place = DocumentLocation {
             segment: 0,
             document: documents,
@@ -251,9 +266,22 @@ fn build_one<T>(
     Ok((file, outcomes))
 }
 
+/// Builds a segment of notebooks that were read and cut.
+pub(crate) fn build_segment<'a>(
+    embedder: &dyn Embedder,
+    reader: &mut dyn EmbeddingReader,
+    notebooks: impl Iterator<Item = (&'a [u8], &'a CutNotebook)>,
+) -> Vec<u8> {
+    let mut builder = SegmentBuilder::new(Some((embedder, reader)));
+    for (bytes, cut) in notebooks {
+        builder.document();
+        add(&mut builder, bytes, cut);
+    }
+    builder.finish()
+}
+
 /// Adds the chunks of a notebook, and returns their number.
-fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> usize {
-    let cut = CutNotebook::new(bytes, notebook);
+fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], cut: &CutNotebook) -> usize {
     for number in 0..cut.chunks.chunks.len() {
         let (chunk, path) = cut.chunk(bytes, number);
         let plain = cut.chunks.chunks[number].plain.as_str();
@@ -291,9 +319,15 @@ pub(crate) struct CutNotebook {
 
 impl CutNotebook {
     pub(crate) fn new(bytes: &[u8], notebook: &NotePath) -> Self {
+        let title = notebook_facts(bytes, notebook).title;
+        Self::of(bytes, title, chunks(&Source::new(bytes), LONGEST_CHUNK))
+    }
+
+    /// Creates it from chunks that are already known.
+    pub(crate) fn of(bytes: &[u8], title: String, chunks: Chunks) -> Self {
         Self {
-            title: notebook_facts(bytes, notebook).title,
-            chunks: chunks(&Source::new(bytes), LONGEST_CHUNK),
+            title,
+            chunks,
             line_ends: memchr::memchr_iter(b'\n', bytes).collect(),
         }
     }
@@ -567,9 +601,18 @@ impl<'l> IndexPlan<'l> {
 /// Returns the numbers of the segments to dissolve: those with more dead documents than live ones, and small ones if
 /// there are many.
 fn dissolved(old: &OpenIndex) -> Vec<usize> {
-    let mut living = vec![0_usize; old.segments.len()];
-    for entry in &old.manifest.entries {
-        if let Some(living) = living.get_mut(entry.place.segment) {
+    let places = old.manifest.entries.iter().map(|entry| entry.place);
+    dissolved_segments(&old.segments, places)
+}
+
+/// Like [`dissolved`], for segments with these live documents.
+pub(crate) fn dissolved_segments(
+    segments: &[Segment],
+    places: impl Iterator<Item = DocumentLocation>,
+) -> Vec<usize> {
+    let mut living = vec![0_usize; segments.len()];
+    for place in places {
+        if let Some(living) = living.get_mut(place.segment) {
             *living += 1;
         }
     }
@@ -577,7 +620,7 @@ fn dissolved(old: &OpenIndex) -> Vec<usize> {
     let are_many = (0..living.len()).filter(is_small).count() >= MANY_SMALL;
     (0..living.len())
         .filter(|number| {
-            let is_mostly_dead = living[*number] * 2 < old.segments[*number].documents();
+            let is_mostly_dead = living[*number] * 2 < segments[*number].documents();
             is_mostly_dead || (are_many && is_small(number))
         })
         .collect()

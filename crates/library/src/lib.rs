@@ -9,6 +9,7 @@ pub mod clock;
 pub mod collection;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+pub mod editable_folder;
 mod error;
 pub mod facts;
 pub mod filling;

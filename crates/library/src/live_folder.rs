@@ -1,6 +1,9 @@
 //! A folder of notes that people and programs edit while it is served: its notes, text, links and names, up to date
 //! with every call.
 
+mod background;
+mod cache;
+mod engine;
 mod facet_index;
 mod folder_query;
 mod link_graph;
@@ -13,17 +16,25 @@ mod state;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod watcher;
 
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use sectile_markdown::NotePath;
+pub use sectile_retrieval::{CacheFolder, CachedIndex};
 use sectile_vault::{RootError, Walk};
 
+use self::engine::Engine;
 pub use self::{
     facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
@@ -40,14 +51,17 @@ pub use self::{
 };
 use crate::{
     clock::Clock,
-    error::{FailedPart, LibraryError},
+    error::LibraryError,
     folder::FolderStorage,
-    indexing::why_nowhere,
     library::Library,
-    open_collection::snapshot::Snapshot,
-    storage::{NotebookFile, NotebookStorage as _, TOP},
-    tiers::Models,
+    open_collection::{readers::ReaderPool, snapshot::Snapshot},
+    tiers::{Models, Tier},
 };
+
+/// How long a call waits for many notes to be indexed before it answers with what is in.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How often a waiting call asks whether anyone still waits for it.
+const TICK: Duration = Duration::from_millis(10);
 
 /// How a folder is opened.
 #[derive(Clone, Debug)]
@@ -72,19 +86,34 @@ pub struct LiveFolder {
     library: Arc<Library>,
     models: Models,
     options: LiveFolderOptions,
-    state: Mutex<Option<Arc<FolderState>>>,
-    /// Held during a comparison with the disk, so that an older state never replaces a newer one.
-    comparing: Mutex<()>,
-    /// What this process wrote or other programs changed since it was last asked for.
+    /// Whether the system may be asked to report changes.
+    may_watch: bool,
+    state: Mutex<Arc<FolderState>>,
+    engine: Mutex<Engine>,
+    /// Notified together with the lock of the engine, whenever there is a new state.
+    published: Condvar,
+    /// Whether the folder was listed once, and whether that was tried.
+    is_listed: AtomicBool,
+    is_tried: AtomicBool,
+    /// Notes that other programs changed since it was last asked for.
     external: Mutex<BTreeSet<NotePath>>,
+    /// Wakes the thread in the background, which ends when this is dropped.
+    waker: mpsc::Sender<()>,
+    opened_at: Instant,
+    /// When the last call came, in milliseconds since it was opened.
+    called_at: AtomicU64,
 }
 
 impl LiveFolder {
-    /// Opens a folder.
+    /// Opens a folder. Its index is read from the cache or built on threads of its own.
     ///
     /// # Errors
     /// [`RootError`] when it is not a folder, or cannot be opened.
     pub fn open(options: LiveFolderOptions) -> Result<Arc<Self>, RootError> {
+        Self::open_watched(options, true)
+    }
+
+    fn open_watched(options: LiveFolderOptions, may_watch: bool) -> Result<Arc<Self>, RootError> {
         let storage = Arc::new(FolderStorage::documents(
             &options.location,
             options.walk.clone(),
@@ -93,18 +122,51 @@ impl LiveFolder {
         // The models are part of the program, so that only a broken build lacks them.
         let models =
             Models::built_in().map_err(|_| RootError::Unreadable(std::io::ErrorKind::Other))?;
-        Ok(Arc::new(Self {
+        let state = FolderState {
+            contents: FolderContents::default(),
+            storage: Arc::clone(&storage),
+            readers: Arc::new(ReaderPool::default()),
+            snapshot: Snapshot::empty(models, (options.clock)()),
+            progress: IndexProgress {
+                indexed: 0,
+                total: 0,
+                is_complete: false,
+                left_out: 0,
+                tier: Tier::Static,
+                in_memory_reason: None,
+                detection: ChangeDetection::Listing,
+            },
+            links: OnceLock::new(),
+            names: OnceLock::new(),
+            facets: OnceLock::new(),
+        };
+        let (waker, woken) = mpsc::channel();
+        let live = Arc::new(Self {
             library: Arc::new(Library::of(Arc::clone(&storage))),
             storage,
             models,
             options,
-            state: Mutex::default(),
-            comparing: Mutex::default(),
+            may_watch,
+            state: Mutex::new(Arc::new(state)),
+            engine: Mutex::new(Engine::new()),
+            published: Condvar::new(),
+            is_listed: AtomicBool::new(false),
+            is_tried: AtomicBool::new(false),
             external: Mutex::default(),
-        }))
+            waker,
+            opened_at: Instant::now(),
+            called_at: AtomicU64::new(0),
+        });
+        let weak = Arc::downgrade(&live);
+        let thread = std::thread::Builder::new().name("live_folder".to_owned());
+        match thread.spawn(move || background::keep_up(&weak, &woken)) {
+            Ok(_) => Ok(live),
+            Err(error) => Err(RootError::Unreadable(error.kind())),
+        }
     }
 
-    /// Returns the state of the folder as it is now. Of a folder that was never indexed, that is what is in so far.
+    /// Returns the state of the folder as it is now: everything that other programs completed before this call is in
+    /// it. Of many notes that were never indexed, it has those that are in after a short time.
     ///
     /// # Errors
     /// [`LibraryError`] when the folder cannot be read, or the caller no longer waits.
@@ -112,7 +174,7 @@ impl LiveFolder {
         &self,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<FolderState>, LibraryError> {
-        self.refreshed(stop, &BTreeSet::new())
+        self.look_now(Some(PATIENCE), stop)
     }
 
     /// Returns the state of the folder as it is now, once everything is in.
@@ -123,7 +185,44 @@ impl LiveFolder {
         &self,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<FolderState>, LibraryError> {
-        self.current(stop)
+        self.look_now(None, stop)
+    }
+
+    fn look_now(
+        &self,
+        patience: Option<Duration>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Arc<FolderState>, LibraryError> {
+        let arrived = Instant::now();
+        self.called();
+        let is_over = || patience.is_some_and(|patience| arrived.elapsed() >= patience);
+        let mut engine = loop {
+            if let Some(engine) = self.engine.try_lock_for(TICK) {
+                break engine;
+            }
+            if stop() {
+                return Err(LibraryError::Cancelled);
+            }
+            if is_over() && !self.is_listed() {
+                return Ok(self.now());
+            }
+        };
+        if self.is_tried.load(Ordering::Acquire) {
+            self.look(&mut engine, arrived, stop)?;
+        }
+        while !self.is_listed() || !engine.pending.is_empty() {
+            if is_over() {
+                break;
+            }
+            if stop() {
+                return Err(LibraryError::Cancelled);
+            }
+            self.published.wait_for(&mut engine, TICK);
+            if self.is_tried.load(Ordering::Acquire) && !self.is_listed() {
+                self.look(&mut engine, arrived, stop)?;
+            }
+        }
+        Ok(self.now())
     }
 
     /// Brings the index up to date with notes that this process has just written.
@@ -131,133 +230,57 @@ impl LiveFolder {
     /// # Errors
     /// As [`Self::current`].
     pub fn written(&self, paths: &[NotePath]) -> Result<(), LibraryError> {
-        self.refreshed(&|| false, &paths.iter().cloned().collect())
-            .map(drop)
+        self.called();
+        let mut engine = self.engine.lock();
+        if !self.is_listed() {
+            // They are found by the first listing, which is still to come.
+            return Ok(());
+        }
+        let paths = paths.iter().cloned().collect();
+        self.examine(&mut engine, paths, true, &|| false)
     }
 
     /// Returns the notes that other programs changed since the last call of this, sorted.
     pub fn take_external_changes(&self) -> Vec<NotePath> {
-        std::mem::take(&mut *self.external.lock())
-            .into_iter()
-            .collect()
+        let taken = std::mem::take(&mut *self.external.lock());
+        taken.into_iter().collect()
     }
 
-    fn refreshed(
-        &self,
-        stop: &(dyn Fn() -> bool + Sync),
-        own: &BTreeSet<NotePath>,
-    ) -> Result<Arc<FolderState>, LibraryError> {
-        let _alone = self.comparing.lock();
-        let before = self.state.lock().clone();
-        let (listed, inventory) = self.storage.inventory(stop, &mut |_| {}).map_err(|error| {
-            LibraryError::of_storage(error, FailedPart::Notebooks(self.storage.kind()))
-        })?;
-        let snapshot = match &before {
-            Some(before) => before
-                .snapshot
-                .refreshed(&self.library, TOP, &listed, stop)?,
-            None => Snapshot::in_memory(&self.library, TOP, self.models, self.options.clock, stop)?
-                .refreshed(&self.library, TOP, &listed, stop)?,
-        };
-        let known = before
-            .as_deref()
-            .map(FolderState::notes)
-            .unwrap_or_default();
-        let mut notes = Vec::with_capacity(listed.len());
-        let mut changes = FolderChanges::default();
-        for (one, indexed) in listed.iter().zip(snapshot.notebooks.iter()) {
-            let at = known
-                .binary_search_by(|note| note.path.cmp(&one.notebook))
-                .ok();
-            let before = at.map(|at| &known[at]);
-            let same = before.filter(|note| {
-                note.stamp == one.stamp
-                    && (note.digest == indexed.digest || note.left_out.is_some())
-            });
-            if let Some(note) = same {
-                notes.push(Arc::clone(note));
-                continue;
-            }
-            let note = Arc::new(self.record(one, why_nowhere(indexed.place))?);
-            changes.notes.push(NoteChange {
-                before: before.cloned(),
-                after: Some(Arc::clone(&note)),
-            });
-            notes.push(note);
+    /// Returns the state without comparing it with the disk.
+    fn now(&self) -> Arc<FolderState> {
+        Arc::clone(&self.state.lock())
+    }
+
+    fn is_listed(&self) -> bool {
+        self.is_listed.load(Ordering::Acquire)
+    }
+
+    fn set_listed(&self) {
+        self.is_listed.store(true, Ordering::Release);
+    }
+
+    fn set_tried(&self) {
+        self.is_tried.store(true, Ordering::Release);
+    }
+
+    fn wake(&self) {
+        // The thread does not end before the folder does.
+        if self.waker.send(()).is_err() {
+            tracing::debug!("nothing is done in the background any more");
         }
-        let is_gone = |note: &&Arc<NoteRecord>| {
-            let at = listed.binary_search_by(|one| one.notebook.cmp(&note.path));
-            at.is_err()
-        };
-        changes
-            .notes
-            .extend(known.iter().filter(is_gone).map(|note| NoteChange {
-                before: Some(Arc::clone(note)),
-                after: None,
-            }));
-        let contents = FolderContents {
-            notes,
-            others: inventory.others,
-            folders: inventory.folders,
-        };
-        let (links, names) = (OnceLock::new(), OnceLock::new());
-        if let Some(before) = before {
-            let paths = changes.notes.iter().filter_map(NoteChange::path);
-            let changed = paths.filter(|path| !own.contains(path)).cloned();
-            self.external.lock().extend(changed);
-            changes.others = difference(&before.contents.others, &contents.others);
-            if let Some(mut known) = before.links.get().cloned() {
-                Arc::make_mut(&mut known).apply(&contents, &changes);
-                links.get_or_init(|| known);
-            }
-            if let Some(mut known) = before.names.get().cloned() {
-                Arc::make_mut(&mut known).apply(&contents, &changes);
-                names.get_or_init(|| known);
-            }
-        }
-        let state = Arc::new(FolderState {
-            progress: IndexProgress {
-                indexed: contents.notes.len(),
-                total: contents.notes.len(),
-                is_complete: true,
-                left_out: snapshot.left_out.len(),
-                tier: snapshot.state().tier,
-                in_memory_reason: Some(InMemoryReason::NotWanted),
-                detection: ChangeDetection::Listing,
-            },
-            contents,
-            library: Arc::clone(&self.library),
-            snapshot,
-            links,
-            names,
-        });
-        *self.state.lock() = Some(Arc::clone(&state));
-        Ok(state)
     }
 
-    fn record(
-        &self,
-        one: &NotebookFile,
-        why: Option<crate::left_out::WhyLeftOut>,
-    ) -> Result<NoteRecord, LibraryError> {
-        let bytes = match why {
-            Some(_) => None,
-            None => self
-                .library
-                .ask(|storage| storage.read_listed(TOP, &one.notebook))?,
-        };
-        let (path, stamp) = (one.notebook.clone(), one.stamp);
-        Ok(match bytes {
-            Some(bytes) => NoteRecord::new(path, stamp, &bytes),
-            None => NoteRecord::left_out(path, stamp, why),
-        })
+    fn waker(&self) -> mpsc::Sender<()> {
+        self.waker.clone()
     }
-}
 
-/// Returns what only one of two sorted lists has.
-fn difference(before: &[NotePath], after: &[NotePath]) -> Vec<NotePath> {
-    let missing = |from: &'_ [NotePath], path: &NotePath| from.binary_search(path).is_err();
-    let gone = before.iter().filter(|path| missing(after, path));
-    let new = after.iter().filter(|path| missing(before, path));
-    gone.chain(new).cloned().collect()
+    fn called(&self) {
+        let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.called_at.store(now, Ordering::Relaxed);
+    }
+
+    fn since_last_call(&self) -> Duration {
+        let called = Duration::from_millis(self.called_at.load(Ordering::Relaxed));
+        self.opened_at.elapsed().saturating_sub(called)
+    }
 }

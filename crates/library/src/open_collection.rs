@@ -6,6 +6,7 @@
 
 mod backend;
 mod local;
+pub(crate) mod readers;
 mod second_tier;
 pub(crate) mod snapshot;
 #[cfg(test)]

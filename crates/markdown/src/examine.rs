@@ -6,7 +6,6 @@ use crate::{
     document::DocumentBuilder,
     links::{self, AnchorNameReader, LinkFinder},
     options::ParserInput,
-    properties::Marks,
 };
 
 /// The facts about a note that an index keeps.
@@ -15,7 +14,7 @@ use crate::{
 pub struct NoteFacts {
     /// The sections and the chunks, as [`chunks`](crate::chunks()) returns them.
     pub chunks: Chunks,
-    /// The links, as [`links`](crate::links()) returns them, with the uses of definitions.
+    /// The links, as [`links`](crate::links()) returns them.
     pub links: Vec<Link>,
     /// The names of its headings and blocks.
     pub anchors: AnchorNames,
@@ -29,18 +28,18 @@ pub struct NoteFacts {
 pub fn examine(source: &Source<'_>, longest: usize) -> NoteFacts {
     let base = source.body_start;
     let markdown = ParserInput::of(&source.text);
-    let events = markdown.events(base..source.text.len());
+    let mut events = markdown.events(base..source.text.len());
     let definitions = links::definitions(&events);
     let mut finder = LinkFinder::with_marks(&source.text, &markdown, base);
     let mut builder = DocumentBuilder::default();
     let mut chunker = Chunker::new(source, longest);
     let mut anchors = AnchorNameReader::new(source);
-    for (event, range) in events {
+    while let Some((event, range)) = events.next() {
         let span = Span::new(base + range.start, base + range.end);
         builder.event(&event, span);
         chunker.event(&event, span);
         anchors.event(&event, range);
-        finder.event(&event, span.range());
+        finder.event(&event, span.range(), events.reference_definitions());
     }
     finder.end(definitions);
     let (in_text, marks) = finder.finish(source);
@@ -52,18 +51,4 @@ pub fn examine(source: &Source<'_>, longest: usize) -> NoteFacts {
         anchors: anchors.finish(),
         properties: Properties::new(source, marks),
     }
-}
-
-/// Returns the tags and tasks of the text of a note.
-pub(crate) fn marks(source: &Source<'_>) -> Marks {
-    let base = source.body_start;
-    let markdown = ParserInput::of(&source.text);
-    let events = markdown.events(base..source.text.len());
-    let definitions = links::definitions(&events);
-    let mut finder = LinkFinder::with_marks(&source.text, &markdown, base);
-    for (event, range) in events {
-        finder.event(&event, base + range.start..base + range.end);
-    }
-    finder.end(definitions);
-    finder.finish(source).1
 }

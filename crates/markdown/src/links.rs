@@ -27,7 +27,7 @@ pub use anchors::{
     AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
     moved_anchors,
 };
-pub(crate) use find::{LinkFinder, definitions};
+pub(crate) use find::{LinkFinder, definitions, marks};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub(crate) use front_matter::links as front_matter_links;
@@ -55,8 +55,8 @@ pub struct Link {
     pub in_angle_brackets: bool,
     /// The context of the link, which decides how a repair is written.
     pub enclosure: Enclosure,
-    /// The links that use a definition, `[text][label]` and the like, in order; of other links empty. Filled in only by
-    /// [`examine`](crate::examine()).
+    /// For a definition, the links and images in the text that use it, in order: `[text][label]`, `[label][]`,
+    /// `[label]`. Empty for other links.
     pub uses: Vec<Span>,
 }
 
@@ -108,6 +108,16 @@ impl Link {
         self.fragment
             .as_ref()
             .map_or("", |fragment| fragment.text.as_str())
+    }
+
+    /// Returns where a reader meets the link: at its uses if it is a definition that has some, or else at its own span.
+    #[must_use]
+    pub fn places(&self) -> &[Span] {
+        if self.uses.is_empty() {
+            std::slice::from_ref(&self.span)
+        } else {
+            &self.uses
+        }
     }
 
     /// Returns the whole destination: the document, and the fragment in it.

@@ -10,7 +10,7 @@ pub(crate) use self::marks::{MarkReader, Marks};
 
 use std::collections::HashSet;
 
-use crate::{Mapping, Source, Span, Value, examine::marks, links};
+use crate::{Mapping, Source, Span, Value, links};
 
 /// The most fields of a note. Later ones are left out.
 pub const MAX_FIELDS: usize = 256;
@@ -67,7 +67,7 @@ pub struct Task {
 /// `[x]`, `[X]`, or another sign as in `[-]` and `[/]`. Neither is found in code, HTML, comments and links.
 #[must_use]
 pub fn properties(source: &Source<'_>) -> Properties {
-    Properties::new(source, marks(source))
+    Properties::new(source, links::marks(source))
 }
 
 impl Properties {

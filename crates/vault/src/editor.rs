@@ -151,6 +151,21 @@ impl EditorOptions {
     }
 }
 
+impl EditorOptions {
+    /// Returns the walk with the rules about what is hidden: what callers see.
+    #[must_use]
+    pub fn visible_walk(&self) -> Walk {
+        let mut walk = self.walk.clone();
+        if !self.hide.is_empty() {
+            walk = walk.hiding(self.hide.clone());
+        }
+        if !self.read.is_empty() {
+            walk = walk.reading(self.read.clone());
+        }
+        walk
+    }
+}
+
 /// An editor for the documents of a folder, or for a single one.
 #[derive(Debug)]
 pub struct Editor {

@@ -14,6 +14,7 @@ use crate::{live_folder::NoteRecord, query::SearchQuery};
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub struct FolderQuery {
+    text: String,
     words: Option<SearchQuery>,
     dropped_words: Vec<String>,
     phrases: Vec<String>,
@@ -64,6 +65,11 @@ impl TaskFilter {
 }
 
 impl FolderQuery {
+    /// Returns everything that is not a filter, as it was written, but without quotation marks around phrases.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the words to search for, those of phrases included; `None` if there are only filters.
     pub fn words(&self) -> Option<&SearchQuery> {
         self.words.as_ref()

@@ -36,7 +36,9 @@ pub struct LinkGraph {
 
 /// Finds what is at a path that is not among the files of the folder: something ignored, or behind a link.
 #[derive(Clone)]
-pub struct DiskLookup(Arc<dyn Fn(&NotePath) -> Option<PathEntry> + Send + Sync>);
+pub struct DiskLookup(Arc<FindOnDisk>);
+
+type FindOnDisk = dyn Fn(&NotePath) -> Option<PathEntry> + Send + Sync;
 
 /// A link and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ mod codec;
 
 use sectile_markdown::{
     AnchorNames, Anchors, Digest, LineIndex, LinkForm, NamedBlock, NamedHeading, NoteFacts,
-    NotePath, Properties, Source, Span, examine,
+    NotePath, Properties, Source, Span, estimate_tokens, examine,
 };
 
 pub use self::codec::{decode_records, encode_records};
@@ -197,10 +197,6 @@ impl NoteRecord {
     pub fn time(&self) -> i64 {
         self.date.unwrap_or(self.stamp.modified)
     }
-}
-
-fn estimate_tokens(text: &str) -> usize {
-    text.len().div_ceil(4)
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! Search in a folder.
 
-use std::{cmp::Reverse, collections::HashMap, ops::Range};
+use std::{cell::OnceCell, cmp::Reverse, ops::Range};
 
 use sectile_markdown::{NotePath, Span};
-use sectile_retrieval::{Correction, Form};
+use sectile_retrieval::{ChunkHit, Correction, Form};
 
 use crate::{
     error::LibraryError,
-    live_folder::{FolderQuery, FolderState, HitOrder, IndexProgress, NoteRecord},
+    folder::{FolderStorage, SettledNote},
+    indexing::CutNotebook,
+    live_folder::{FolderQuery, FolderState, HitOrder, IndexProgress, NoteRecord, TaskFilter},
     open_collection::snapshot::unharmed,
-    storage::TOP,
 };
 
 /// A place in a note that a query found. Its text is in the file, which the caller reads.
@@ -70,23 +71,30 @@ impl FolderState {
         Ok(found)
     }
 
-    /// Lists the notes that pass the filters.
+    /// Lists the notes that pass the filters, or their tasks.
     fn by_filters(&self, query: &FolderQuery, range: Range<usize>, found: &mut FolderHits) {
-        let notes = self.notes().iter();
-        let mut notes: Vec<&NoteRecord> = notes
-            .map(AsRef::as_ref)
-            .filter(|note| query.matches(note))
-            .collect();
+        let mut notes = match query.has_filters() {
+            true => self.facets().select(query, self.notes()),
+            false => self.notes().to_vec(),
+        };
         if query.order() == HitOrder::Modified {
             notes.sort_by_key(|note| Reverse(note.stamp.modified));
         }
-        found.total = notes.len();
-        let notes = notes.into_iter().skip(range.start).take(range.len());
-        found.hits = notes
-            .map(|note| FolderHit {
+        let mut places: Vec<(&NoteRecord, Span)> = Vec::with_capacity(notes.len());
+        for note in &notes {
+            match query.tasks() {
+                Some(tasks) => places
+                    .extend(tasks_in(note, tasks, whole(note)).map(|span| (note.as_ref(), span))),
+                None => places.push((note, whole(note))),
+            }
+        }
+        found.total = places.len();
+        let places = places.into_iter().skip(range.start).take(range.len());
+        found.hits = places
+            .map(|(note, span)| FolderHit {
                 path: note.path.clone(),
-                span: Span::new(0, usize::try_from(note.stamp.bytes).unwrap_or(usize::MAX)),
-                heading_path: vec![note.title.clone()],
+                span,
+                heading_path: headings_above(note, span),
                 score: 0,
                 matched: Vec::new(),
             })
@@ -103,70 +111,192 @@ impl FolderState {
         let Some(words) = query.words() else {
             return Ok(());
         };
-        let corpus = &self.snapshot.corpus;
-        // Every chunk is asked for where hits are dropped afterwards.
-        let is_filtered = query.has_filters() || !query.phrases().is_empty();
-        let most = match is_filtered {
-            true => corpus.len(),
-            false => range.end,
+        let allowed = query.has_filters().then(|| self.allowed(query));
+        let is_allowed = |document: usize| {
+            let allowed = allowed.as_ref();
+            allowed.is_none_or(|allowed| allowed.get(document).copied().unwrap_or(false))
         };
-        let mut reader = self.snapshot.model().reader();
-        let results =
-            unharmed(|| corpus.search(words.parsed(), words.text(), Some(&mut *reader), most))
-                .filter(|_| !corpus.is_damaged())
-                .ok_or(LibraryError::IndexDamaged)?;
-        let mut read: HashMap<NotePath, Option<Vec<u8>>> = HashMap::new();
+        let is_by_relevance = query.order() == HitOrder::Relevance;
+        // Everything is needed where hits are arranged or dropped afterwards.
+        let corpus = self.snapshot.answering();
+        let most = match is_by_relevance && !query.needs_tasks() && query.phrases().is_empty() {
+            true => range.end,
+            false => corpus.len(),
+        };
+        let results = unharmed(|| {
+            self.readers.with(self.snapshot.model(), |reader| {
+                let filter = allowed
+                    .is_some()
+                    .then_some(&is_allowed as &dyn Fn(usize) -> bool);
+                corpus.search_within(words.parsed(), words.text(), Some(reader), most, filter)
+            })
+        });
+        let results = results.filter(|_| !corpus.is_damaged());
+        let results = results.ok_or(LibraryError::IndexDamaged)?;
+        found.unknown_words = results.remarks.unknown;
+        found.corrected_words = results.remarks.corrected;
+        found.total = results.total;
+        let mut passages = results.hits;
+        if !is_by_relevance {
+            self.arrange(&mut passages, query.order());
+        }
+        let mut reader = PhraseReader::new(query, &self.storage);
         let mut hits = Vec::new();
-        for hit in results.hits {
+        let mut tasks_found = 0;
+        for passage in passages {
             if stop() {
                 return Err(LibraryError::Cancelled);
             }
-            let Some(located) = self.snapshot.located(hit.chunk) else {
+            if hits.len() >= range.end && !query.needs_tasks() {
+                break;
+            }
+            let Some(note) = self.notes().get(corpus.document_of(passage.chunk)) else {
                 continue;
             };
-            let (path, span) = (located.notebook, located.chunk.span);
-            if !self.note(&path).is_some_and(|note| query.matches(note)) {
+            let Some((chunk, path)) = corpus.chunk(passage.chunk).zip(corpus.path(passage.chunk))
+            else {
+                continue;
+            };
+            if !reader.has_phrases(note, chunk.span, &path) {
+                found.total -= 1;
                 continue;
             }
-            if !query.phrases().is_empty() {
-                let bytes = match read.get(&path) {
-                    Some(bytes) => bytes,
-                    None => {
-                        let bytes = self.library.read(TOP, &path)?;
-                        read.entry(path.clone()).or_insert(bytes)
-                    }
-                };
-                let passage = bytes.as_deref().and_then(|bytes| bytes.get(span.range()));
-                let has = |phrase: &String| {
-                    passage.is_some_and(|passage| {
-                        memchr::memmem::find(passage, phrase.as_bytes()).is_some()
-                    })
-                };
-                if !query.phrases().iter().all(has) {
-                    continue;
+            let places: Vec<Span> = match query.tasks() {
+                Some(tasks) => tasks_in(note, tasks, chunk.span).collect(),
+                None => vec![chunk.span],
+            };
+            tasks_found += places.len();
+            let matched = passage.matches.into_iter();
+            let matched: Vec<String> = matched
+                .filter(|one| one.form != Form::Near)
+                .map(|one| one.asked)
+                .collect();
+            for span in places {
+                if hits.len() < range.end {
+                    hits.push(FolderHit {
+                        path: note.path.clone(),
+                        span,
+                        heading_path: path.clone(),
+                        score: passage.fused,
+                        matched: matched.clone(),
+                    });
                 }
             }
-            let matched = hit.matches.into_iter();
-            let matched = matched.filter(|one| one.form != Form::Near);
-            hits.push(FolderHit {
-                path,
-                span,
-                heading_path: located.path,
-                score: hit.fused,
-                matched: matched.map(|one| one.asked).collect(),
-            });
         }
-        found.total = match is_filtered {
-            true => hits.len(),
-            false => results.total,
-        };
-        found.hits = hits
-            .into_iter()
-            .skip(range.start)
-            .take(range.len())
-            .collect();
-        found.unknown_words = results.remarks.unknown;
-        found.corrected_words = results.remarks.corrected;
+        if query.needs_tasks() {
+            found.total = tasks_found;
+        }
+        found.hits = hits.into_iter().skip(range.start).collect();
         Ok(())
     }
+
+    /// Returns which notes pass the filters, by their numbers.
+    fn allowed(&self, query: &FolderQuery) -> Vec<bool> {
+        let notes = self.notes();
+        let Some(candidates) = self.facets().candidates(query) else {
+            return notes.iter().map(|note| query.matches(note)).collect();
+        };
+        let mut allowed = vec![false; notes.len()];
+        for note in candidates.iter().filter(|note| query.matches(note)) {
+            if let Ok(at) = notes.binary_search_by(|known| known.path.cmp(&note.path)) {
+                allowed[at] = true;
+            }
+        }
+        allowed
+    }
+
+    /// Arranges passages by the order of their notes. Those of one note stay by relevance.
+    fn arrange(&self, passages: &mut [ChunkHit], order: HitOrder) {
+        let corpus = self.snapshot.answering();
+        passages.sort_by_key(|passage| {
+            let document = corpus.document_of(passage.chunk);
+            let note = self.notes().get(document);
+            let modified = note.map_or(0, |note| note.stamp.modified);
+            match order {
+                HitOrder::Modified => (Reverse(modified), document),
+                HitOrder::Path | HitOrder::Relevance => (Reverse(0), document),
+            }
+        });
+    }
+}
+
+/// Reads notes to find out whether passages have the phrases of a query.
+struct PhraseReader<'q> {
+    query: &'q FolderQuery,
+    storage: &'q FolderStorage,
+    /// The note that was read last: its bytes, and its chunks if they were needed.
+    last: Option<(NotePath, Option<Vec<u8>>, OnceCell<CutNotebook>)>,
+}
+
+impl<'q> PhraseReader<'q> {
+    fn new(query: &'q FolderQuery, storage: &'q FolderStorage) -> Self {
+        Self {
+            query,
+            storage,
+            last: None,
+        }
+    }
+
+    /// Returns whether the file has all phrases at `span`, or the headings above it do.
+    fn has_phrases(&mut self, note: &NoteRecord, span: Span, path: &[String]) -> bool {
+        if self.query.phrases().is_empty() {
+            return true;
+        }
+        if self
+            .last
+            .as_ref()
+            .is_none_or(|(last, ..)| *last != note.path)
+        {
+            let bytes = match self.storage.read_settled(&note.path) {
+                SettledNote::Read(bytes, _) => Some(bytes),
+                _ => None,
+            };
+            self.last = Some((note.path.clone(), bytes, OnceCell::new()));
+        }
+        let Some((_, Some(bytes), cut)) = &self.last else {
+            return false;
+        };
+        let Some(passage) = bytes.get(span.range()) else {
+            return false;
+        };
+        let headings = path.join("\n");
+        let has = |text: &str| self.query.has_phrases(&format!("{headings}\n{text}"));
+        if has(&String::from_utf8_lossy(passage)) {
+            return true;
+        }
+        // Words may have marks between them that nobody sees, as in **these two** ones.
+        let cut = cut.get_or_init(|| CutNotebook::new(bytes, &note.path));
+        let chunk = cut.chunks.chunks.iter().find(|chunk| chunk.span == span);
+        chunk.is_some_and(|chunk| has(&chunk.plain))
+    }
+}
+
+/// Returns the span of a whole note.
+fn whole(note: &NoteRecord) -> Span {
+    Span::new(0, usize::try_from(note.stamp.bytes).unwrap_or(usize::MAX))
+}
+
+/// Returns the tasks of a note in a span.
+fn tasks_in(note: &NoteRecord, wanted: TaskFilter, span: Span) -> impl Iterator<Item = Span> {
+    let tasks = note.properties.tasks.iter();
+    let tasks = tasks.filter(move |task| wanted.wants(task));
+    let tasks = tasks.map(|task| task.span);
+    tasks.filter(move |task| span.start <= task.start && task.start < span.end)
+}
+
+/// Returns the title of a note and the headings above a place in it, outermost first.
+fn headings_above(note: &NoteRecord, span: Span) -> Vec<String> {
+    let behind = note
+        .headings
+        .partition_point(|heading| heading.start <= span.start);
+    let headings = match behind.checked_sub(1) {
+        Some(at) if span.start > 0 => note.heading_path(at),
+        _ => Vec::new(),
+    };
+    let title = Some(note.title.as_str()).filter(|title| headings.first() != Some(title));
+    title
+        .into_iter()
+        .chain(headings)
+        .map(str::to_owned)
+        .collect()
 }

@@ -3,11 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use sectile_markdown::NotePath;
+use sectile_retrieval::DocumentLocation;
 
 use crate::{
-    library::Library,
-    live_folder::{LinkGraph, NameIndex, NoteRecord},
-    open_collection::snapshot::Snapshot,
+    folder::FolderStorage,
+    indexing::why_nowhere,
+    live_folder::{DiskLookup, FacetIndex, LinkGraph, NameIndex, NoteRecord},
+    open_collection::{
+        readers::ReaderPool,
+        snapshot::{NamedSegment, Snapshot, SnapshotNotebook, merge_sorted},
+    },
     tiers::Tier,
 };
 
@@ -27,7 +32,7 @@ pub struct FolderContents {
 pub struct FolderChanges {
     /// The notes that changed, by path.
     pub notes: Vec<NoteChange>,
-    /// Other files that appeared or disappeared.
+    /// Other files and folders that appeared or disappeared.
     pub others: Vec<NotePath>,
 }
 
@@ -86,13 +91,33 @@ pub enum ChangeDetection {
 }
 
 /// The state of a folder at one moment: its notes, their text for searching, links and names. It never changes.
+#[derive(Clone)]
 pub struct FolderState {
     pub(super) contents: FolderContents,
-    pub(super) library: Arc<Library>,
+    pub(super) storage: Arc<FolderStorage>,
+    pub(super) readers: Arc<ReaderPool>,
+    /// Its notebooks are the notes, in the same order.
     pub(super) snapshot: Snapshot,
     pub(super) progress: IndexProgress,
     pub(super) links: OnceLock<Arc<LinkGraph>>,
     pub(super) names: OnceLock<Arc<NameIndex>>,
+    pub(super) facets: OnceLock<Arc<FacetIndex>>,
+}
+
+/// A note as it is now.
+pub(super) struct NoteUpdate {
+    pub(super) path: NotePath,
+    /// `None` if it is gone.
+    pub(super) now: Option<(Arc<NoteRecord>, NotePlace)>,
+}
+
+/// The place of a note in the index.
+#[derive(Clone, Copy)]
+pub(super) enum NotePlace {
+    /// Where it was: its text is the same.
+    Same,
+    /// In a new segment, counted after the present ones, or nowhere.
+    At(DocumentLocation),
 }
 
 impl FolderState {
@@ -125,8 +150,11 @@ impl FolderState {
 
     /// Returns the links between the notes.
     pub fn links(&self) -> &LinkGraph {
-        self.links
-            .get_or_init(|| Arc::new(LinkGraph::new(&self.contents)))
+        self.links.get_or_init(|| {
+            let storage = Arc::clone(&self.storage);
+            let disk = DiskLookup::new(move |path| storage.find(path));
+            Arc::new(LinkGraph::new(&self.contents).with_disk(disk))
+        })
     }
 
     /// Returns the names of the notes.
@@ -134,4 +162,120 @@ impl FolderState {
         self.names
             .get_or_init(|| Arc::new(NameIndex::new(&self.contents)))
     }
+
+    /// Returns the notes by their tags, fields, folders and tasks.
+    pub fn facets(&self) -> &FacetIndex {
+        self.facets
+            .get_or_init(|| Arc::new(FacetIndex::new(&self.contents)))
+    }
+
+    /// Puts notes in the place of others; `updates` are sorted by path. Returns what changed.
+    pub(super) fn apply(
+        &mut self,
+        updates: Vec<NoteUpdate>,
+        added: Vec<NamedSegment>,
+    ) -> FolderChanges {
+        let first = self.snapshot.segments.len();
+        let mut notes = Vec::with_capacity(updates.len());
+        let mut indexed = Vec::with_capacity(updates.len());
+        let mut changes = FolderChanges::default();
+        for NoteUpdate { path, now } in updates {
+            let before = self.note(&path).cloned();
+            let place = match &now {
+                Some((_, NotePlace::At(place))) if why_nowhere(*place).is_some() => Some(*place),
+                Some((_, NotePlace::At(place))) => Some(DocumentLocation {
+                    segment: first + place.segment,
+                    ..*place
+                }),
+                Some((_, NotePlace::Same)) => self
+                    .snapshot
+                    .position(&path)
+                    .map(|at| self.snapshot.notebooks[at].place),
+                None => None,
+            };
+            let now = now.zip(place).map(|((note, _), place)| (note, place));
+            let left_out = |note: &Arc<NoteRecord>| usize::from(note.left_out.is_some());
+            self.progress.left_out -= before.as_ref().map_or(0, left_out);
+            self.progress.left_out += now.as_ref().map_or(0, |(note, _)| left_out(note));
+            indexed.push((
+                path.clone(),
+                now.as_ref().map(|(note, place)| indexed_note(note, *place)),
+            ));
+            let after = now.map(|(note, _)| note);
+            notes.push((path, after.clone()));
+            let is_same = match (&before, &after) {
+                (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+                (before, after) => before.is_none() && after.is_none(),
+            };
+            if !is_same {
+                changes.notes.push(NoteChange { before, after });
+            }
+        }
+        merge_sorted(&mut self.contents.notes, notes, |note| &note.path);
+        if added.iter().all(|(_, name)| name.is_none()) {
+            let added = added.into_iter().map(|(segment, _)| segment);
+            self.snapshot.apply(indexed, added.collect());
+        } else {
+            let mut segments = self.snapshot.named_segments();
+            segments.extend(added);
+            let mut notebooks = self.snapshot.notebooks.to_vec();
+            merge_sorted(&mut notebooks, indexed, |known| &known.notebook);
+            self.snapshot = self.snapshot.assembled(notebooks, segments);
+        }
+        changes
+    }
+
+    /// Puts lists of other files and folders in the place of the present ones, and adds the difference to `changes`.
+    pub(super) fn replace_files(
+        &mut self,
+        others: Vec<NotePath>,
+        folders: Vec<NotePath>,
+        changes: &mut FolderChanges,
+    ) {
+        changes.others = difference(&self.contents.others, &others);
+        let folder_changes = difference(&self.contents.folders, &folders);
+        changes.others.extend(folder_changes);
+        self.contents.others = others;
+        self.contents.folders = folders;
+    }
+
+    /// Brings links and names up to date, if anyone asked for them.
+    pub(super) fn follow(&mut self, changes: &FolderChanges) {
+        let count = changes.notes.len() + changes.others.len();
+        if count == 0 {
+            return;
+        }
+        // Beyond this, computing everything when it is asked for costs less.
+        if count * 4 > self.contents.notes.len() + 64 {
+            (self.links, self.names, self.facets) = Default::default();
+            return;
+        }
+        if let Some(links) = self.links.get_mut() {
+            Arc::make_mut(links).apply(&self.contents, changes);
+        }
+        if let Some(names) = self.names.get_mut() {
+            Arc::make_mut(names).apply(&self.contents, changes);
+        }
+        if let Some(facets) = self.facets.get_mut() {
+            Arc::make_mut(facets).apply(changes);
+        }
+    }
+}
+
+/// Returns a note as the index lists it.
+pub(super) fn indexed_note(note: &NoteRecord, place: DocumentLocation) -> SnapshotNotebook {
+    SnapshotNotebook {
+        notebook: note.path.clone(),
+        digest: note.digest,
+        stamp: note.stamp.state,
+        place,
+    }
+}
+
+/// Returns what only one of two sorted lists has.
+pub(super) fn difference(before: &[NotePath], after: &[NotePath]) -> Vec<NotePath> {
+    let missing = |from: &'_ [NotePath], path: &NotePath| from.binary_search(path).is_err();
+    let gone = before.iter().filter(|path| missing(after, path));
+    let new = after.iter().filter(|path| missing(before, path));
+    gone.chain(new).cloned().collect()
 }

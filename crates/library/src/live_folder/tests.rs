@@ -1,40 +1,106 @@
-//! A folder is searched as it is now.
+//! A folder is searched as it is now, whoever changed it.
 
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 
-use std::fs;
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
 
-use crate::{clock, folder::MAX_NOTE_BYTES, live_folder::*};
+use proptest::prelude::*;
+use tempfile::TempDir;
 
-fn options(folder: &tempfile::TempDir) -> LiveFolderOptions {
+use crate::{clock, live_folder::*};
+
+const LARGEST: u64 = 10_000;
+
+fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
     LiveFolderOptions {
-        location: folder.path().to_owned(),
+        location: folder.to_owned(),
         walk: Walk::default(),
-        max_note_bytes: MAX_NOTE_BYTES,
-        cache: None,
+        max_note_bytes: LARGEST,
+        cache: cache.map(Path::to_owned),
         clock: clock::now,
         background: false,
     }
+}
+
+fn opened(folder: &Path) -> Arc<LiveFolder> {
+    LiveFolder::open(options(folder, None)).unwrap()
 }
 
 fn path(text: &str) -> NotePath {
     NotePath::parse_vault(text).unwrap()
 }
 
-fn found(state: &FolderState, query: &str) -> Vec<String> {
+fn folder_with(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        write(folder.path(), path, text);
+    }
+    folder
+}
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn hits(state: &FolderState, query: &str) -> Vec<(String, sectile_markdown::Span, u64)> {
     let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
-    let hits = state.search(&query, 0..10, &|| false).unwrap();
-    hits.hits.iter().map(|hit| hit.path.to_string()).collect()
+    let hits = state.search(&query, 0..100, &|| false).unwrap().hits;
+    let hits = hits.into_iter();
+    hits.map(|hit| (hit.path.to_string(), hit.span, hit.score))
+        .collect()
+}
+
+fn found(state: &FolderState, query: &str) -> Vec<String> {
+    let hits = hits(state, query).into_iter();
+    hits.map(|(path, ..)| path).collect()
+}
+
+/// Checks that a state is the same as one that is made now.
+fn assert_fresh(state: &FolderState, folder: &Path) {
+    let fresh = opened(folder).complete(&|| false).unwrap();
+    assert_eq!(state.notes(), fresh.notes());
+    assert_eq!(state.other_files(), fresh.other_files());
+    assert_eq!(state.folders(), fresh.folders());
+    for query in ["quince", "medlar", "plum sloe", "a note about quinces"] {
+        assert_eq!(hits(state, query), hits(&fresh, query), "{query}");
+    }
+    for note in state.notes() {
+        let (links, fresh) = (state.links(), fresh.links());
+        let edges = |links: &LinkGraph| (links.out_of(&note.path), links.into(&note.path));
+        assert_eq!(edges(links), edges(fresh), "{}", note.path);
+    }
+    for name in ["one", "Two", "five", "a/b", "fruit"] {
+        let (now, then) = (state.names().resolve(name), fresh.names().resolve(name));
+        assert_eq!(now, then, "{name}");
+    }
+    for query in [
+        "tag:plum",
+        "tag:fruit quince",
+        "is:task",
+        "path:a/",
+        "-tag:plum sort:modified",
+    ] {
+        assert_eq!(hits(state, query), hits(&fresh, query), "{query}");
+    }
+    let (now, then) = (state.progress(), fresh.progress());
+    assert_eq!((now.indexed, now.left_out), (then.indexed, then.left_out));
 }
 
 #[test]
 fn edits_are_seen_by_the_next_call() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("a")).unwrap();
-    fs::write(folder.path().join("a/one.md"), "# One\n\nA quince.\n").unwrap();
-    fs::write(folder.path().join("two.markdown"), "# Two\n\nA medlar.\n").unwrap();
-    fs::write(folder.path().join("picture.png"), "").unwrap();
-    let live = LiveFolder::open(options(&folder)).unwrap();
+    let folder = folder_with(&[
+        ("a/one.md", "# One\n\nA quince.\n"),
+        ("two.markdown", "# Two\n\nA medlar.\n"),
+        ("picture.png", ""),
+    ]);
+    let live = opened(folder.path());
     let state = live.complete(&|| false).unwrap();
     assert_eq!(found(&state, "quince"), ["a/one.md"]);
     assert_eq!(found(&state, "medlar"), ["two.markdown"]);
@@ -42,14 +108,350 @@ fn edits_are_seen_by_the_next_call() {
     assert_eq!(state.other_files(), [path("picture.png")]);
     assert_eq!(state.folders(), [path("a")]);
     assert!(live.take_external_changes().is_empty());
-    fs::write(folder.path().join("a/one.md"), "# One\n\nA plum.\n").unwrap();
+    write(folder.path(), "a/one.md", "# One\n\nA plum.\n");
     let state = live.current(&|| false).unwrap();
     assert!(found(&state, "quince").is_empty());
     assert_eq!(found(&state, "plum"), ["a/one.md"]);
     assert_eq!(live.take_external_changes(), [path("a/one.md")]);
-    fs::write(folder.path().join("a/one.md"), "# One\n\nA sloe.\n").unwrap();
+    write(folder.path(), "a/one.md", "# One\n\nA sloe.\n");
     live.written(&[path("a/one.md")]).unwrap();
     let state = live.current(&|| false).unwrap();
     assert_eq!(found(&state, "sloe"), ["a/one.md"]);
     assert!(live.take_external_changes().is_empty());
+    assert_eq!(state.progress().detection, ChangeDetection::Events);
+}
+
+#[test]
+fn an_edit_that_changes_neither_length_nor_time_is_seen() {
+    let folder = folder_with(&[("one.md", "A quince.\n")]);
+    let file = folder.path().join("one.md");
+    for may_watch in [true, false] {
+        fs::write(&file, "A quince.\n").unwrap();
+        let live = LiveFolder::open_watched(options(folder.path(), None), may_watch).unwrap();
+        let state = live.complete(&|| false).unwrap();
+        assert_eq!(found(&state, "quince"), ["one.md"]);
+        let time = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::write(&file, "A medlar.\n").unwrap();
+        let opened = fs::File::options().write(true).open(&file).unwrap();
+        opened.set_modified(time).unwrap();
+        let state = live.current(&|| false).unwrap();
+        assert_eq!(found(&state, "medlar"), ["one.md"]);
+        assert!(found(&state, "quince").is_empty());
+    }
+}
+
+#[test]
+fn folders_that_come_go_and_move_are_followed() {
+    let folder = folder_with(&[("a/b/one.md", "A quince.\n"), ("a/two.md", "A plum.\n")]);
+    let live = opened(folder.path());
+    live.complete(&|| false).unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let same = || assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    fs::rename(at("a"), at("c")).unwrap();
+    same();
+    // The moved folder is watched where it is now, and so is one below it.
+    write(folder.path(), "c/b/one.md", "A medlar.\n");
+    same();
+    fs::rename(at("c/b"), at("b")).unwrap();
+    write(folder.path(), "b/three.md", "A sloe.\n");
+    write(folder.path(), "c/b/one.md", "Another quince.\n");
+    same();
+    fs::create_dir_all(at("x/y/z")).unwrap();
+    write(folder.path(), "x/y/z/deep.md", "A medlar.\n");
+    same();
+    write(folder.path(), "x/y/z/deep.md", "A deep plum.\n");
+    same();
+    fs::remove_dir_all(at("x")).unwrap();
+    same();
+    // A file in the place of a folder, and a folder in the place of a file.
+    fs::remove_dir_all(at("b")).unwrap();
+    write(folder.path(), "b", "not Markdown");
+    same();
+    fs::remove_file(at("b")).unwrap();
+    write(folder.path(), "b/four.md", "A quince.\n");
+    same();
+    fs::remove_file(at("c/two.md")).unwrap();
+    write(folder.path(), "c/two.md/five.md", "A medlar.\n");
+    same();
+    symlink(at("c"), at("linked")).unwrap();
+    same();
+}
+
+#[test]
+fn an_ignore_file_changes_what_counts() {
+    let folder = folder_with(&[("a/one.md", "A quince.\n"), ("b/two.md", "A plum.\n")]);
+    let live = opened(folder.path());
+    live.complete(&|| false).unwrap();
+    write(folder.path(), ".gitignore", "a/\n");
+    let state = live.current(&|| false).unwrap();
+    assert_eq!(found(&state, ""), ["b/two.md"]);
+    assert_fresh(&state, folder.path());
+    write(folder.path(), "a/one.md", "A medlar.\n");
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    fs::remove_file(folder.path().join(".gitignore")).unwrap();
+    let state = live.current(&|| false).unwrap();
+    assert_eq!(found(&state, "medlar"), ["a/one.md"]);
+    assert_fresh(&state, folder.path());
+}
+
+#[test]
+fn a_folder_that_disappears_is_reported_until_it_is_back() {
+    let parent = folder_with(&[("notes/one.md", "A quince.\n")]);
+    let (notes, away) = (parent.path().join("notes"), parent.path().join("away"));
+    let live = opened(&notes);
+    live.complete(&|| false).unwrap();
+    fs::rename(&notes, &away).unwrap();
+    for _ in 0..2 {
+        let gone = live.current(&|| false).err();
+        assert_eq!(gone, Some(LibraryError::FolderNotFound));
+    }
+    write(&away, "two.md", "A medlar.\n");
+    fs::rename(&away, &notes).unwrap();
+    assert_fresh(&live.current(&|| false).unwrap(), &notes);
+    // Another folder in its place is watched like the first.
+    fs::rename(&notes, &away).unwrap();
+    write(&notes, "three.md", "A plum.\n");
+    assert_fresh(&live.current(&|| false).unwrap(), &notes);
+    write(&notes, "three.md", "A sloe.\n");
+    assert_fresh(&live.current(&|| false).unwrap(), &notes);
+}
+
+#[test]
+fn a_note_that_is_too_large_or_unreadable_is_listed_and_said() {
+    let folder = folder_with(&[("one.md", "A quince.\n"), ("locked.md", "A plum.\n")]);
+    let large = "quince ".repeat(2_000);
+    write(folder.path(), "large.md", &large);
+    let lock = |mode| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(folder.path().join("locked.md"), mode).unwrap();
+    };
+    lock(0o000);
+    // Nothing is locked for the superuser.
+    let is_locked = fs::read(folder.path().join("locked.md")).is_err();
+    let live = opened(folder.path());
+    let state = live.complete(&|| false).unwrap();
+    assert_eq!(state.notes().len(), 3);
+    assert_eq!(state.progress().left_out, 1 + usize::from(is_locked));
+    assert_eq!(found(&state, "quince"), ["one.md"]);
+    lock(0o600);
+    let state = live.current(&|| false).unwrap();
+    assert_eq!(found(&state, "plum"), ["locked.md"]);
+    write(folder.path(), "large.md", "A small quince.\n");
+    let state = live.current(&|| false).unwrap();
+    assert_eq!(found(&state, "small"), ["large.md"]);
+    assert_eq!(state.progress().left_out, 0);
+    write(folder.path(), "one.md", &large);
+    let state = live.current(&|| false).unwrap();
+    assert_eq!(state.progress().left_out, 1);
+    assert_eq!(found(&state, "quince"), ["large.md"]);
+}
+
+#[test]
+fn words_filters_phrases_and_tasks_together() {
+    let folder = folder_with(&[
+        (
+            "a/one.md",
+            "---\ntags: [fruit]\n---\n# Orchard\n\nThe **winter** feed of the quince.\n",
+        ),
+        (
+            "a/two.md",
+            "# Cellar\n\nFeed in winter: quince.\n\n## To do\n\n- [ ] store the quince\n- [x] buy\n",
+        ),
+        (
+            "b/three.md",
+            "# Winter feed\n\nNothing but hay.\n\n- [ ] order hay\n",
+        ),
+    ]);
+    let state = opened(folder.path()).complete(&|| false).unwrap();
+    let paths = |query| {
+        let mut found = found(&state, query);
+        found.dedup();
+        found
+    };
+    assert_eq!(paths("tag:fruit quince"), ["a/one.md"]);
+    assert_eq!(paths("path:b/ quince"), [""; 0]);
+    // In the text, with marks between the words, or in a heading; the words alone are not enough.
+    let mut exact = paths("\"winter feed\"");
+    exact.sort();
+    assert_eq!(exact, ["a/one.md", "b/three.md"]);
+    assert_eq!(paths("path:a/ \"winter feed\""), ["a/one.md"]);
+    let text = |query: &str| -> Vec<String> {
+        let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
+        let hits = state.search(&query, 0..10, &|| false).unwrap();
+        assert_eq!(hits.total, hits.hits.len());
+        let hits = hits.hits.iter().map(|hit| {
+            let bytes = fs::read(folder.path().join(hit.path.as_str())).unwrap();
+            let text = String::from_utf8_lossy(&bytes[hit.span.range()]).into_owned();
+            format!("{}: {}", hit.heading_path.join("/"), text.trim_end())
+        });
+        hits.collect()
+    };
+    let hay = "three/Winter feed: - [ ] order hay";
+    let quince = "two/Cellar/To do: - [ ] store the quince";
+    assert_eq!(text("is:task"), [quince, hay]);
+    assert_eq!(text("is:done"), ["two/Cellar/To do: - [x] buy"]);
+    assert_eq!(text("is:task hay"), [hay]);
+    let query = FolderQuery::parse("winter", 0, &|_| false).unwrap();
+    let all = state.search(&query, 0..10, &|| false).unwrap();
+    let some = state.search(&query, 1..2, &|| false).unwrap();
+    assert_eq!((some.total, &some.hits[..]), (all.total, &all.hits[1..2]));
+}
+
+#[test]
+fn many_notes_are_indexed_in_the_background() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..700 {
+        let text = format!("# Note {number}\n\nA quince, number{number}.\n");
+        write(folder.path(), &format!("{}/{number}.md", number % 7), &text);
+    }
+    let live = opened(folder.path());
+    let state = live.complete(&|| false).unwrap();
+    let progress = state.progress();
+    assert!(progress.is_complete);
+    assert_eq!((progress.indexed, progress.total), (700, 700));
+    assert!(live.take_external_changes().is_empty());
+    for number in 0..300 {
+        let text = format!("# Note {number}\n\nA medlar, number{number}.\n");
+        write(folder.path(), &format!("{}/{number}.md", number % 7), &text);
+    }
+    let state = live.complete(&|| false).unwrap();
+    assert_eq!(live.take_external_changes().len(), 300);
+    assert_fresh(&state, folder.path());
+}
+
+/// A change of a folder.
+#[derive(Clone, Debug)]
+enum FolderEdit {
+    Write(usize, usize),
+    /// As this program does it.
+    Save(usize, usize),
+    /// To a new file that takes the place of the old one.
+    Replace(usize, usize),
+    Remove(usize),
+    Move(usize, usize),
+    MoveFolder(usize, usize),
+    Ignore(usize),
+    Touch(usize),
+    Look,
+}
+
+const NAMES: [&str; 7] = [
+    "one.md",
+    "a/two.md",
+    "a/b/three.md",
+    "b/four.markdown",
+    "b/one.md",
+    "a/picture.png",
+    "c d/five.md",
+];
+const FOLDERS: [&str; 5] = ["a", "b", "a/b", "c d", "e"];
+const TEXTS: [&str; 6] = [
+    "# One\n\nA quince.\n",
+    "A medlar and a quince.\n\n# Two\n\nA plum.\n",
+    "---\ntags: [plum]\n---\n# Sloe\n\n- [ ] a sloe #fruit\n",
+    "",
+    "# Links\n\n[[one]] and [two](a/two.md).\n",
+    "\u{fe}\u{ff} not quite text \0\n",
+];
+const RULES: [&str; 3] = ["", "b/\n", "*.md\n!one.md\n"];
+
+fn edit() -> impl Strategy<Value = FolderEdit> {
+    let name = || 0..NAMES.len();
+    prop_oneof![
+        3 => (name(), 0..TEXTS.len()).prop_map(|(name, text)| FolderEdit::Write(name, text)),
+        3 => (name(), 0..TEXTS.len()).prop_map(|(name, text)| FolderEdit::Save(name, text)),
+        2 => (name(), 0..TEXTS.len()).prop_map(|(name, text)| FolderEdit::Replace(name, text)),
+        2 => name().prop_map(FolderEdit::Remove),
+        2 => (name(), name()).prop_map(|(from, to)| FolderEdit::Move(from, to)),
+        2 => (0..FOLDERS.len(), 0..FOLDERS.len())
+            .prop_map(|(from, to)| FolderEdit::MoveFolder(from, to)),
+        1 => (0..RULES.len()).prop_map(FolderEdit::Ignore),
+        1 => name().prop_map(FolderEdit::Touch),
+        3 => Just(FolderEdit::Look),
+    ]
+}
+
+/// Makes a change, as far as it can be made.
+fn make(live: &LiveFolder, folder: &Path, edit: &FolderEdit) {
+    let at = |name: &str| folder.join(name);
+    let make_room = |name: &str| fs::create_dir_all(at(name).parent().unwrap()).is_ok();
+    let done = match edit {
+        FolderEdit::Write(name, text) => {
+            make_room(NAMES[*name]) && fs::write(at(NAMES[*name]), TEXTS[*text]).is_ok()
+        }
+        FolderEdit::Save(name, text) => {
+            let is_written =
+                make_room(NAMES[*name]) && fs::write(at(NAMES[*name]), TEXTS[*text]).is_ok();
+            live.written(&[path(NAMES[*name])]).unwrap();
+            is_written
+        }
+        FolderEdit::Replace(name, text) => {
+            make_room(NAMES[*name])
+                && fs::write(at(".new"), TEXTS[*text]).is_ok()
+                && fs::rename(at(".new"), at(NAMES[*name])).is_ok()
+        }
+        FolderEdit::Remove(name) => fs::remove_file(at(NAMES[*name])).is_ok(),
+        FolderEdit::Move(from, to) => {
+            make_room(NAMES[*to]) && fs::rename(at(NAMES[*from]), at(NAMES[*to])).is_ok()
+        }
+        FolderEdit::MoveFolder(from, to) => {
+            fs::rename(at(FOLDERS[*from]), at(FOLDERS[*to])).is_ok()
+        }
+        FolderEdit::Ignore(rules) => fs::write(at(".gitignore"), RULES[*rules]).is_ok(),
+        FolderEdit::Touch(name) => fs::File::options()
+            .append(true)
+            .open(at(NAMES[*name]))
+            .is_ok_and(|file| file.set_modified(std::time::SystemTime::now()).is_ok()),
+        FolderEdit::Look => {
+            let state = live.current(&|| false).unwrap();
+            // From now on they are brought up to date.
+            let _asked = (state.links(), state.names(), state.facets());
+            true
+        }
+    };
+    // Some edits cannot be made, such as moving a folder into itself.
+    let _is_made = done;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_to_a_folder_its_state_is_that_of_a_new_index(
+        edits in prop::collection::vec(edit(), 1..30),
+        may_watch in any::<bool>(),
+        has_cache in any::<bool>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = tempfile::tempdir().unwrap();
+        let cache = has_cache.then_some(cache.path());
+        let mut texts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        let live = LiveFolder::open_watched(options(folder.path(), cache), may_watch).unwrap();
+        live.complete(&|| false).unwrap();
+        for edit in &edits {
+            make(&live, folder.path(), edit);
+        }
+        let state = live.current(&|| false).unwrap();
+        // A model of its own: what is on disk now.
+        for name in NAMES {
+            if let Ok(bytes) = fs::read(folder.path().join(name)) {
+                texts.insert(name.to_owned(), bytes);
+            }
+        }
+        for note in state.notes() {
+            let bytes = fs::read(folder.path().join(note.path.as_str())).unwrap();
+            prop_assert_eq!(note.digest, sectile_markdown::Digest::of(&bytes));
+        }
+        if fs::read(folder.path().join(".gitignore")).unwrap_or_default().is_empty() {
+            let notes = texts.keys().filter(|name| !name.ends_with(".png"));
+            for name in notes {
+                prop_assert!(state.note(&path(name)).is_some(), "{}", name);
+            }
+        }
+        assert_fresh(&state, folder.path());
+        // And again from the cache, if there is one.
+        drop((state, live));
+        let live = LiveFolder::open_watched(options(folder.path(), cache), may_watch).unwrap();
+        assert_fresh(&live.complete(&|| false).unwrap(), folder.path());
+    }
 }

@@ -9,7 +9,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{EmbeddingReader, SearchResults, Store, VectorCache};
+use sectile_retrieval::{SearchResults, Store, VectorCache};
 
 use crate::{
     clock::Clock,
@@ -17,6 +17,7 @@ use crate::{
     library::Library,
     open_collection::{
         CollectionIndex, IndexState,
+        readers::ReaderPool,
         snapshot::{Snapshot, unharmed},
     },
     query::SearchQuery,
@@ -24,8 +25,6 @@ use crate::{
     tiers::Models,
 };
 
-/// The most readers of the second tier's model that are kept for later searches.
-const MOST_READERS: usize = 8;
 /// The most vectors of chunks in memory that are remembered.
 const MOST_KNOWN: usize = 4_096;
 
@@ -41,8 +40,7 @@ pub(super) struct LocalIndex {
     comparing: Mutex<()>,
     /// The state on disk that turned out to be unusable.
     refused: Mutex<Option<Digest>>,
-    /// Idle readers of the second tier's model.
-    readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
+    readers: ReaderPool,
     /// Known vectors of the second tier for chunks in memory, with the manifest they belong to: those on disk, and
     /// those added since.
     known: Mutex<Option<(Option<Digest>, VectorCache)>>,
@@ -78,7 +76,7 @@ impl LocalIndex {
             snapshot: Mutex::new(Arc::new(snapshot)),
             comparing: Mutex::default(),
             refused: Mutex::new(refused),
-            readers: Mutex::default(),
+            readers: ReaderPool::default(),
             known: Mutex::default(),
         })
     }
@@ -101,28 +99,19 @@ impl LocalIndex {
         query: &SearchQuery,
         most: usize,
     ) -> Result<SearchResults, LibraryError> {
-        let mut reader = match snapshot.has_second_tier() {
-            true => self.readers.lock().pop(),
-            false => None,
-        }
-        .unwrap_or_else(|| snapshot.model().reader());
-        let mut search = || {
-            let corpus = &snapshot.corpus;
-            corpus.search(query.parsed(), query.text(), Some(&mut *reader), most)
+        let search = || {
+            self.readers.with(snapshot.model(), |reader| {
+                let corpus = snapshot.answering();
+                corpus.search(query.parsed(), query.text(), Some(reader), most)
+            })
         };
         let found = match snapshot.disk_segments {
             // Segments that this process built can be trusted.
             0 => search(),
             _ => unharmed(search).ok_or(LibraryError::IndexDamaged)?,
         };
-        if snapshot.corpus.is_damaged() {
+        if snapshot.answering().is_damaged() {
             return Err(LibraryError::IndexDamaged);
-        }
-        if snapshot.has_second_tier() {
-            let mut readers = self.readers.lock();
-            if readers.len() < MOST_READERS {
-                readers.push(reader);
-            }
         }
         Ok(found)
     }

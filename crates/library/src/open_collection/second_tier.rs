@@ -1,6 +1,6 @@
 //! The second tier of a snapshot: read from disk when it is complete there, and computed for a few chunks in memory.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use sectile_retrieval::{DocumentLocation, Embedder, Segment, Store, VectorCache};
 
@@ -41,14 +41,12 @@ impl Snapshot {
 
     /// Returns the snapshot with these segments as the second tier.
     pub(crate) fn with_second_tier(&self, second_tier: Option<Vec<Segment>>) -> Self {
+        let complete = second_tier.as_deref();
+        let complete = complete.filter(|segments| segments.len() == self.segments.len());
         Self {
-            corpus: corpus(&self.segments, second_tier.as_deref(), &self.notebooks),
-            notebooks: Arc::clone(&self.notebooks),
-            segments: self.segments.clone(),
-            names: self.names.clone(),
-            left_out: Arc::clone(&self.left_out),
+            second_corpus: complete.map(|segments| corpus(segments, &self.notebooks)),
             second_tier,
-            ..*self
+            ..self.clone()
         }
     }
 

@@ -29,8 +29,12 @@ const MOST_IN_MEMORY: usize = 8;
 const LARGE: usize = 512;
 
 /// The state of an index at one moment.
+#[derive(Clone)]
 pub(crate) struct Snapshot {
+    /// The documents with the vectors of the first tier.
     pub(crate) corpus: Arc<Corpus>,
+    /// The same documents with those of the second tier, if it covers all of them.
+    pub(crate) second_corpus: Option<Arc<Corpus>>,
     /// In the order of the documents in the corpus.
     pub(crate) notebooks: Arc<Vec<SnapshotNotebook>>,
     pub(crate) as_of: i64,
@@ -56,7 +60,7 @@ pub(crate) struct Snapshot {
 pub(crate) struct SnapshotNotebook {
     pub(crate) notebook: NotePath,
     pub(crate) digest: Digest,
-    stamp: [u64; 4],
+    pub(crate) stamp: [u64; 4],
     pub(crate) place: DocumentLocation,
 }
 
@@ -100,7 +104,8 @@ impl Snapshot {
             .collect();
         Self {
             left_out: Arc::new(without_a_place(&notebooks)),
-            corpus: corpus(&stored.segments, None, &notebooks),
+            corpus: corpus(&stored.segments, &notebooks),
+            second_corpus: None,
             models,
             second_tier: None,
             as_of: stored.manifest.made_at,
@@ -114,18 +119,13 @@ impl Snapshot {
         }
     }
 
-    /// Indexes everything in memory.
-    pub(crate) fn in_memory(
-        storage: &Library,
-        collection: &str,
-        models: Models,
-        clock: Clock,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Self, LibraryError> {
-        let empty = Self {
+    /// Returns the state of an index without notebooks.
+    pub(crate) fn empty(models: Models, as_of: i64) -> Self {
+        Self {
             corpus: Arc::new(Corpus::new(Vec::new(), &[])),
+            second_corpus: None,
             notebooks: Arc::default(),
-            as_of: clock(),
+            as_of,
             on_disk: false,
             changed: None,
             left_out: Arc::default(),
@@ -135,7 +135,18 @@ impl Snapshot {
             disk_segments: 0,
             names: Vec::new(),
             manifest: None,
-        };
+        }
+    }
+
+    /// Indexes everything in memory.
+    pub(crate) fn in_memory(
+        storage: &Library,
+        collection: &str,
+        models: Models,
+        clock: Clock,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self, LibraryError> {
+        let empty = Self::empty(models, clock());
         let listed = storage.notebooks(collection, stop)?;
         empty.with(storage, collection, &listed, stop)
     }
@@ -200,14 +211,8 @@ impl Snapshot {
     /// Returns the snapshot with another number of changed notebooks.
     pub(crate) fn with_changed(&self, changed: usize) -> Self {
         Self {
-            corpus: Arc::clone(&self.corpus),
-            notebooks: Arc::clone(&self.notebooks),
-            segments: self.segments.clone(),
-            second_tier: self.second_tier.clone(),
-            names: self.names.clone(),
-            left_out: Arc::clone(&self.left_out),
             changed: Some(changed),
-            ..*self
+            ..self.clone()
         }
     }
 
@@ -329,16 +334,16 @@ impl Snapshot {
         }
         let mut segments = self.segments.clone();
         segments.extend(new);
-        Ok(Self {
+        let changed = Self {
             left_out: Arc::new(left_out(&notebooks, listed, storage.max_notebook_bytes())),
-            corpus: corpus(&segments, self.second_tier.as_deref(), &notebooks),
+            corpus: corpus(&segments, &notebooks),
             notebooks: Arc::new(notebooks),
             segments,
-            second_tier: self.second_tier.clone(),
-            names: self.names.clone(),
             changed: Some(0),
-            ..*self
-        })
+            ..self.clone()
+        };
+        let second_tier = changed.second_tier.clone();
+        Ok(changed.with_second_tier(second_tier))
     }
 }
 
@@ -377,16 +382,130 @@ pub(crate) fn unharmed<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-/// Returns the corpus to search: the second tier if all segments have it, or else the first.
-pub(crate) fn corpus(
-    segments: &[Segment],
-    second_tier: Option<&[Segment]>,
-    notebooks: &[SnapshotNotebook],
-) -> Arc<Corpus> {
-    let places: Vec<DocumentLocation> = notebooks.iter().map(|known| known.place).collect();
-    let second_tier = second_tier.filter(|second_tier| second_tier.len() == segments.len());
-    Arc::new(Corpus::new(
-        second_tier.unwrap_or(segments).to_vec(),
-        &places,
-    ))
+/// Returns the corpus of these notebooks.
+pub(super) fn corpus(segments: &[Segment], notebooks: &[SnapshotNotebook]) -> Arc<Corpus> {
+    Arc::new(Corpus::new(segments.to_vec(), &places(notebooks)))
+}
+
+fn places(notebooks: &[SnapshotNotebook]) -> Vec<DocumentLocation> {
+    notebooks.iter().map(|known| known.place).collect()
+}
+
+/// A segment, and its name if it is on disk.
+pub(crate) type NamedSegment = (Segment, Option<String>);
+
+impl Snapshot {
+    /// Returns the documents with the vectors of the tier that answers.
+    pub(crate) fn answering(&self) -> &Corpus {
+        self.second_corpus.as_ref().unwrap_or(&self.corpus)
+    }
+
+    /// Changes a few notebooks. `changes` are sorted by path, and `None` removes one; places refer to the present
+    /// segments followed by `added`, which are in memory. The cost does not grow with the number of chunks.
+    pub(crate) fn apply(
+        &mut self,
+        changes: Vec<(NotePath, Option<SnapshotNotebook>)>,
+        added: Vec<Segment>,
+    ) {
+        let is_moved = |(path, now): &(NotePath, Option<SnapshotNotebook>)| {
+            let before = self.position(path).map(|at| self.notebooks[at].place);
+            before != now.as_ref().map(|now| now.place)
+        };
+        let is_only_touched = added.is_empty() && !changes.iter().any(is_moved);
+        let notebooks = Arc::make_mut(&mut self.notebooks);
+        merge_sorted(notebooks, changes, |known| &known.notebook);
+        if is_only_touched {
+            return;
+        }
+        let places = places(&self.notebooks);
+        let corpus = self.corpus.with_changes(added.clone(), &places);
+        self.corpus = Arc::new(corpus);
+        self.second_corpus = match (&self.second_corpus, added.is_empty()) {
+            (Some(corpus), true) => Some(Arc::new(corpus.with_changes(Vec::new(), &places))),
+            _ => None,
+        };
+        self.segments.extend(added);
+    }
+
+    /// Returns a snapshot of these notebooks, whose places refer to `segments`. Segments without a live notebook are
+    /// dropped, and those on disk come first. The second tier has to be looked up again.
+    pub(crate) fn assembled(
+        &self,
+        mut notebooks: Vec<SnapshotNotebook>,
+        segments: Vec<NamedSegment>,
+    ) -> Self {
+        let mut is_used = vec![false; segments.len()];
+        for known in &notebooks {
+            if let Some(is_used) = is_used.get_mut(known.place.segment) {
+                *is_used = true;
+            }
+        }
+        let mut numbers = vec![usize::MAX; segments.len()];
+        let mut kept: Vec<Segment> = Vec::new();
+        let mut names = Vec::new();
+        for is_on_disk in [true, false] {
+            for (number, (segment, name)) in segments.iter().enumerate() {
+                if is_used[number] && name.is_some() == is_on_disk {
+                    numbers[number] = kept.len();
+                    kept.push(segment.clone());
+                    names.extend(name.clone());
+                }
+            }
+        }
+        for known in &mut notebooks {
+            if let Some(number) = numbers.get(known.place.segment) {
+                known.place.segment = *number;
+            }
+        }
+        Self {
+            corpus: corpus(&kept, &notebooks),
+            second_corpus: None,
+            second_tier: None,
+            disk_segments: names.len(),
+            on_disk: !names.is_empty(),
+            names,
+            segments: kept,
+            notebooks: Arc::new(notebooks),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the segments with their names.
+    pub(crate) fn named_segments(&self) -> Vec<NamedSegment> {
+        let names = self.names.iter().cloned().map(Some);
+        let names = names.chain(std::iter::repeat(None));
+        self.segments.iter().cloned().zip(names).collect()
+    }
+}
+
+/// Puts changes into a list sorted by path. They are sorted too, and `None` removes an item.
+pub(crate) fn merge_sorted<T>(
+    list: &mut Vec<T>,
+    changes: Vec<(NotePath, Option<T>)>,
+    path_of: impl Fn(&T) -> &NotePath,
+) {
+    /// More than this are merged in one pass, instead of making room for each.
+    const MANY: usize = 32;
+    if changes.len() <= MANY {
+        for (path, now) in changes {
+            let at = list.binary_search_by(|known| path_of(known).cmp(&path));
+            match (at, now) {
+                (Ok(at), Some(now)) => list[at] = now,
+                (Ok(at), None) => drop(list.remove(at)),
+                (Err(at), Some(now)) => list.insert(at, now),
+                (Err(_), None) => {}
+            }
+        }
+        return;
+    }
+    let mut before = std::mem::take(list).into_iter().peekable();
+    list.reserve(before.len() + changes.len());
+    for (path, now) in changes {
+        while let Some(known) = before.next_if(|known| *path_of(known) < path) {
+            list.push(known);
+        }
+        drop(before.next_if(|known| *path_of(known) == path));
+        list.extend(now);
+    }
+    list.extend(before);
 }

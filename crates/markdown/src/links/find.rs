@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use pulldown_cmark::{Event, LinkType, OffsetIter, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, OffsetIter, RefDefs, Tag, TagEnd};
 
 use super::{
     Enclosure, Link, LinkForm,
@@ -35,6 +35,15 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
         Some(stretch) => links_in(source, stretch.span.range(), CommentLinks::Read),
         None => links(source),
     }
+}
+
+/// Returns the tags and tasks of the text of a document.
+pub(crate) fn marks(source: &Source<'_>) -> Marks {
+    let markdown = ParserInput::of(&source.text);
+    let body = source.body_start..source.text.len();
+    let mut finder = LinkFinder::with_marks(&source.text, &markdown, body.start);
+    finder.read(body, Definitions::Count);
+    finder.finish(source).1
 }
 
 fn links_in(source: &Source<'_>, part: Range<usize>, comments: CommentLinks) -> Vec<Link> {
@@ -81,24 +90,14 @@ enum CommentLinks {
     Read,
 }
 
-/// A link reference definition, or what looks like one.
-pub(crate) struct FoundDefinition {
-    /// Its label as [`label_key`] returns it.
-    label: String,
-    range: Range<usize>,
-    /// The destination that the parser reports.
-    dest: String,
-}
+/// The link reference definitions of a text: where each is, and the destination that the parser reports.
+pub(crate) type DefinitionList = Vec<(Range<usize>, String)>;
 
 /// Returns the definitions that the parser found before the first event.
-pub(crate) fn definitions(events: &OffsetIter<'_>) -> Vec<FoundDefinition> {
+pub(crate) fn definitions(events: &OffsetIter<'_>) -> DefinitionList {
     let definitions = events.reference_definitions().iter();
     definitions
-        .map(|(label, definition)| FoundDefinition {
-            label: label_key(label),
-            range: definition.span.clone(),
-            dest: definition.dest.to_string(),
-        })
+        .map(|(_, definition)| (definition.span.clone(), definition.dest.to_string()))
         .collect()
 }
 
@@ -117,10 +116,10 @@ pub(crate) struct LinkFinder<'t> {
     html: Vec<Range<usize>>,
     comments: CommentReader,
     links: Vec<Link>,
+    /// The links that use a definition, by the start of the definition.
+    uses: HashMap<usize, Vec<Span>>,
     /// The reader of tags and tasks, where they are wanted.
     marks: Option<MarkReader>,
-    /// The links that use each label, where they are wanted.
-    uses: Option<HashMap<String, Vec<Span>>>,
 }
 
 /// A link or image whose text is being read.
@@ -145,50 +144,41 @@ impl<'t> LinkFinder<'t> {
             html: Vec::new(),
             comments: CommentReader::default(),
             links: Vec::new(),
+            uses: HashMap::new(),
             marks: None,
-            uses: None,
         }
     }
 
-    /// Creates a finder for the events of the text from `base` on, which also reads tags, tasks and the uses of
-    /// definitions.
+    /// Creates a finder for the events of the text from `base` on, which also reads tags and tasks.
     pub(crate) fn with_marks(text: &'t str, markdown: &'t ParserInput<'t>, base: usize) -> Self {
         Self {
             base,
             marks: Some(MarkReader::default()),
-            uses: Some(HashMap::new()),
             ..Self::new(text, markdown)
         }
     }
 
     fn read(&mut self, range: Range<usize>, wanted: Definitions) {
         self.base = range.start;
-        let events = self.markdown.events(range);
+        let mut events = self.markdown.events(range);
         let found = match wanted {
             Definitions::Count => definitions(&events),
             Definitions::Ignore => Vec::new(),
         };
         let base = self.base;
-        for (event, range) in events {
-            self.event(&event, range.start + base..range.end + base);
+        while let Some((event, range)) = events.next() {
+            let range = range.start + base..range.end + base;
+            self.event(&event, range, events.reference_definitions());
         }
         self.end(found);
     }
 
     /// Ends the reading of the events, and reads the definitions, whose places count from the first event.
-    pub(crate) fn end(&mut self, definitions: Vec<FoundDefinition>) {
+    pub(crate) fn end(&mut self, definitions: DefinitionList) {
         self.end_run();
         let base = self.base;
-        for FoundDefinition { label, range, dest } in definitions {
-            let known = self.links.len();
+        for (range, dest) in definitions {
             self.definition(range.start + base..range.end + base, &dest);
-            let uses = self.uses.as_mut().and_then(|uses| uses.remove(&label));
-            let link = self.links[known..].first_mut();
-            if let (Some(link), Some(uses)) = (link, uses)
-                && link.form == LinkForm::Definition
-            {
-                link.uses = uses;
-            }
         }
     }
 
@@ -198,22 +188,20 @@ impl<'t> LinkFinder<'t> {
         let comments = self.comments.finish();
         self.links
             .retain(|link| !is_inside(&comments, link.span.start));
-        for link in &mut self.links {
-            link.uses.retain(|span| !is_inside(&comments, span.start));
-        }
         self.links.sort_by_key(|link| (link.span, link.path.span));
-        let marks = self.marks.map(|marks| {
-            // The text of other links is not read for tags.
-            let wiki = self.links.iter().filter(|link| link.form.is_wiki());
-            let wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
-            let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
-            marks.finish(self.text, is_hidden)
-        });
+        let wiki = self.links.iter().filter(|link| link.form.is_wiki());
+        let wiki: Vec<Range<usize>> = wiki.map(|link| link.span.range()).collect();
+        // The brackets of a wiki link are those of a shortcut link too, if its name is a label.
+        let is_hidden = |at: usize| is_inside(&comments, at) || is_inside(&wiki, at);
+        for link in &mut self.links {
+            link.uses.retain(|place| !is_hidden(place.start));
+        }
+        let marks = self.marks.map(|marks| marks.finish(self.text, is_hidden));
         to_raw(source, &mut self.links);
         (self.links, marks.unwrap_or_default())
     }
 
-    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, range: Range<usize>, known: &RefDefs<'_>) {
         if let Some(marks) = &mut self.marks {
             marks.event(self.text, event, &range);
         }
@@ -257,17 +245,18 @@ impl<'t> LinkFinder<'t> {
                     ..
                 },
             ) => {
-                if let Some(uses) = &mut self.uses
-                    && !id.is_empty()
-                {
-                    let span = Span::new(range.start, range.end);
-                    uses.entry(label_key(id)).or_default().push(span);
-                }
                 let is_inline = *link_type == LinkType::Inline;
                 let is_autolink = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 // The brackets of `[[Note]]` around a defined label form a link, which must not end the run.
                 if is_inline || is_autolink {
                     self.end_run();
+                } else if let Some(definition) = known.get(id) {
+                    // The parser leaves the brackets of `[label][]` out.
+                    let is_short = *link_type == LinkType::Collapsed
+                        && self.text[range.end..].starts_with("[]");
+                    let end = range.end + 2 * usize::from(is_short);
+                    let uses = self.uses.entry(self.base + definition.span.start);
+                    uses.or_default().push(Span::new(range.start, end));
                 }
                 let is_image = matches!(event, Event::Start(Tag::Image { .. }));
                 self.open.push(OpenLink {
@@ -341,8 +330,9 @@ impl<'t> LinkFinder<'t> {
             let text_start = destination.span.start - usize::from(destination.in_angle_brackets);
             self.read(text_start..range.end, Definitions::Ignore);
         } else if !destination::is_external(dest) {
-            self.links
-                .extend(destination.link(self.text, LinkForm::Definition, range));
+            let uses = self.uses.remove(&range.start).unwrap_or_default();
+            let link = destination.link(self.text, LinkForm::Definition, range);
+            self.links.extend(link.map(|link| Link { uses, ..link }));
         }
     }
 
@@ -438,12 +428,6 @@ impl<'t> LinkFinder<'t> {
             wiki::scan(self.text, &run, &mut self.links);
         }
     }
-}
-
-/// Returns a key that is equal for labels that mean the same definition.
-fn label_key(label: &str) -> String {
-    let words: Vec<&str> = label.split_whitespace().collect();
-    words.join(" ").to_lowercase()
 }
 
 /// Returns the start of the text after the label and the colon of a definition.

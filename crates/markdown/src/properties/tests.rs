@@ -236,7 +236,7 @@ fn definitions_know_their_uses() {
             (link.path.text.as_str(), uses.collect())
         })
         .collect();
-    let uses = vec!["[first][Ref  one]", "[ref one]", "[Ref One]"];
+    let uses = vec!["[first][Ref  one]", "[ref one][]", "[Ref One]"];
     assert_eq!(found, [("x.md", uses), ("y.md", vec![])]);
 }
 
@@ -247,10 +247,9 @@ fn same_facts(bytes: &[u8]) -> Result<(), TestCaseError> {
     let cut = chunks(&source, 40);
     prop_assert_eq!(facts.chunks.document, cut.document);
     prop_assert_eq!(facts.chunks.chunks, cut.chunks);
-    let mut found = facts.links;
+    let found = facts.links;
     let is_inside = |link: &crate::Link| link.uses.iter().all(|span| span.end <= bytes.len());
     prop_assert!(found.iter().all(is_inside));
-    found.iter_mut().for_each(|link| link.uses.clear());
     prop_assert_eq!(found, links(&source));
     prop_assert_eq!(
         facts.anchors.headings.len(),

@@ -121,3 +121,69 @@ fn clean(schema: &mut Value) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(JsonSchema)]
+    #[schemars(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the schema of it is used")]
+    struct Params {
+        /// Required, and may be null.
+        given: Option<String>,
+        /// A number.
+        #[schemars(range(min = 1, max = 20))]
+        limit: Option<u32>,
+        /// A word.
+        #[serde(default)]
+        place: Option<Place>,
+        /// One of two.
+        either: Option<Either>,
+        /// Not optional, but with a default.
+        #[serde(default)]
+        depth: u8,
+    }
+
+    #[derive(JsonSchema)]
+    #[schemars(inline, rename_all = "lowercase")]
+    #[expect(dead_code, reason = "only the schema of it is used")]
+    enum Place {
+        Before,
+        After,
+    }
+
+    #[derive(JsonSchema)]
+    #[schemars(inline, untagged)]
+    #[expect(dead_code, reason = "only the schema of it is used")]
+    enum Either {
+        Number(u8),
+        Text(String),
+    }
+
+    #[test]
+    fn arguments_that_may_be_left_out_are_not_listed_as_null() {
+        let mut schema = input_schema::<Params>();
+        schema.insert("required".to_owned(), json!(["given"]));
+        let before = schema["properties"]["given"].clone();
+        assert!(before.to_string().contains("null"), "{before}");
+        let schema = without_nulls(schema);
+        let properties = &schema["properties"];
+        assert_eq!(properties["given"], before);
+        assert_eq!(
+            properties["limit"],
+            json!({ "type": "integer", "description": "A number.", "minimum": 1, "maximum": 20 })
+        );
+        assert_eq!(
+            properties["place"],
+            json!({ "type": "string", "description": "A word.", "enum": ["before", "after"] })
+        );
+        let forms = properties["either"]["anyOf"].as_array().expect("forms");
+        assert_eq!(forms.len(), 2, "{forms:?}");
+        for name in ["limit", "place", "either", "depth"] {
+            let text = properties[name].to_string();
+            assert!(!text.contains("null"), "{name}: {text}");
+        }
+        assert_eq!(properties["depth"]["default"], 0);
+    }
+}

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use sectile_library::{folder::FolderStorage, library::Library, open_collections::IndexStorage};
 use sectile_mcp::{Policy, Surface, SurfaceLimits, stdio};
-use sectile_vault::{Walk, editor::EditorOptions};
+use sectile_vault::Walk;
 use serde_json::{Value, json};
 use tokio::{
     io::{
@@ -19,9 +19,9 @@ use super::ui::{CliError, DIM, HEADING, NAME, StyledText, print};
 use crate::{
     files,
     worlds::{
+        desk,
         docs::{self, DocsSettings, DocsWorld, corpus::DocsCorpus, manual},
-        editor::{self, EditorWorld, ErrorStyle},
-        key_of_this_process,
+        editor, key_of_this_process,
         notebook::{self, Constraints, NotebookWorld},
         vault::{self, VaultWorld},
     },
@@ -51,94 +51,68 @@ pub(super) fn run() -> Result<(), CliError> {
 }
 
 async fn show(root: &Path) -> Result<(), CliError> {
-    let mut client = DemoClient::connect(vault_surface(root)?).await?;
-    heading("A folder of notes, and what is in one of them")?;
+    heading("A folder of notes, and one of them")?;
     for (path, _) in SAMPLE {
         print(format_args!("  {path}\n"))?;
     }
     let shown: String = SAMPLE[0]
         .1
         .lines()
-        .take(14)
+        .skip(8)
         .map(|line| format!("  | {line}\n"))
         .collect();
-    print(format_args!("\n{}  | ...\n", StyledText(DIM, shown)))?;
-
-    heading("An agent asks for the outline: structure, no text")?;
-    client
-        .call(
-            "get_note_outline",
-            json!({ "path": "projects/harbour/plan.md" }),
-        )
-        .await?;
-    heading("Every section with its id and position, and whether there is something to read")?;
-    client
-        .call("get_section_source", json!({ "path": "inbox/ideen.md" }))
-        .await?;
-    heading("Facets: tags and dates. The front matter also has an api_key; it is not among them")?;
-    client
-        .call(
-            "get_metadata_facets",
-            json!({ "path": "projects/harbour/plan.md" }),
-        )
-        .await?;
-    heading("A path that leads outside is refused, and not even repeated")?;
-    client
-        .call("get_document_tree", json!({ "path": "../../etc/passwd" }))
-        .await?;
-
-    show_edits(root).await?;
-    show_search().await?;
+    print(format_args!("\n{}", StyledText(DIM, shown)))?;
+    show_desk(root).await?;
+    show_structure(root).await?;
     show_quote(root).await?;
-
+    show_search().await?;
     heading("Your turn")?;
     print(
-        "  sectile outline README.md\n  sectile edit list README.md\n  sectile docs search \"how do I undo an edit?\"\n  sectile connect claude-code --root ~/notes\n  sectile connect claude-code --world editor --root ~/notes\n  sectile notebook search ~/notes journal \"what did we decide?\"\n",
+        "  sectile connect claude-code --root ~/notes\n  sectile search \"what did we decide?\"\n  sectile outline\n  sectile edit README.md --old teh --new the\n  sectile undo\n",
     )
 }
 
-/// Shows the second world: text and edits.
-async fn show_edits(root: &Path) -> Result<(), CliError> {
-    let mut client = DemoClient::connect(editor_surface(root)?).await?;
-    heading("Another agent may edit: it reads one section and gets its id and hash")?;
-    let path = "projects/harbour/plan.md";
-    let section = client
-        .call(
-            "get_section",
-            json!({ "path": path, "heading": "Saturday" }),
-        )
-        .await?;
-    heading("It changes that section. The bytes are on disk before the answer arrives")?;
-    let update = json!({
-        "section_id": section["section_id"],
-        "content": "Boats at ten, music at noon.",
-        "expected_hash": section["hash"],
-        "reason": "The pilot asked for it.",
+/// Shows the desk: find, read, edit, a conflict, a rename, undo.
+async fn show_desk(root: &Path) -> Result<(), CliError> {
+    let mut client = DemoClient::connect(desk_surface(root)?).await?;
+    heading("An agent searches, by words and by meaning")?;
+    let query = json!({ "query": "ships and concerts at the weekend", "limit": 1 });
+    let found = client.call("search", query).await?;
+    let hit = &found["results"][0];
+    heading("It reads that section: its exact bytes, and the base that an edit starts from")?;
+    client.read("fetch", json!({ "id": hit["id"] })).await?;
+    heading("It changes one passage. The bytes are on disk before the answer arrives")?;
+    let edit = json!({
+        "id": hit["id"],
+        "old": "Boats at nine",
+        "new": "Boats at ten",
+        "base": hit["base"],
     });
-    let written = client.call_quietly("update_section", update).await?;
-    print(diff(&written))?;
-    heading("It writes from a stale copy: nothing is lost, nothing is written")?;
-    let stale = json!({
-        "section_id": section["section_id"],
-        "content": "Boats at eight, music at noon.",
-        "expected_hash": section["hash"],
-    });
-    let refused = client.call_quietly("update_section", stale).await?;
-    print(format_args!(
-        "  {} {}\n",
-        StyledText(NAME, "<-"),
-        folded(&json!({
-            "code": refused["code"],
-            "message": refused["message"],
-            "theirs": refused["data"]["theirs"],
-        }))
-    ))?;
-    heading("Undo, which also works tomorrow")?;
-    let undone = client.call_quietly("undo", json!({ "path": path })).await?;
-    print(diff(&undone))
+    client.write("edit", edit).await?;
+    heading("Another agent still has the old text: nothing is lost, nothing is written")?;
+    let stale =
+        json!({ "id": hit["id"], "new": "Boats at eight, music at two.", "base": hit["base"] });
+    client.read("edit", stale).await?;
+    heading("A heading gets a new name, and the link to it follows in the same change")?;
+    let rename = json!({ "id": "plan#Saturday", "to": "Day one" });
+    client.write("rename", rename).await?;
+    heading("Undo, all of it or nothing; it also works tomorrow")?;
+    client.write("undo", json!({})).await
 }
 
-/// Shows the third world: Sectile's own manual.
+/// Shows the vault world: structure, never text.
+async fn show_structure(root: &Path) -> Result<(), CliError> {
+    let mut client = DemoClient::connect(vault_surface(root)?).await?;
+    heading("Another client may see only structure: `sectile serve vault` never shows text")?;
+    let path = json!({ "path": "projects/harbour/plan.md" });
+    client.call("get_note_outline", path).await?;
+    heading("A path that leads outside is refused, and not even repeated")?;
+    let path = json!({ "path": "../../etc/passwd" });
+    client.call("get_document_tree", path).await?;
+    Ok(())
+}
+
+/// Shows the docs world: Sectile's own manual.
 async fn show_search() -> Result<(), CliError> {
     let mut client = DemoClient::connect(docs_surface()).await?;
     heading("Not sure what to call? The manual is inside, and can be searched")?;
@@ -157,7 +131,7 @@ async fn show_search() -> Result<(), CliError> {
     ))
 }
 
-/// Shows the fourth world: a library that is searched and quoted.
+/// Shows the notebook world: a library that is searched and quoted.
 async fn show_quote(root: &Path) -> Result<(), CliError> {
     let mut client = DemoClient::connect(notebook_surface(root)?).await?;
     heading(
@@ -190,14 +164,6 @@ async fn show_quote(root: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// Returns the diff of the first document that a write changed.
-fn diff(written: &Value) -> String {
-    let text = written["documents"][0]["diff"].as_str().unwrap_or_default();
-    let lines = super::edit::diff(text);
-    let indented: String = lines.lines().map(|line| format!("  {line}\n")).collect();
-    indented
-}
-
 fn heading(text: &str) -> Result<(), CliError> {
     print(format_args!("\n{}\n", StyledText(HEADING, text)))
 }
@@ -221,11 +187,9 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
     ))
 }
 
-fn editor_surface(root: &Path) -> Result<Surface, CliError> {
-    let options = EditorOptions::new(key_of_this_process()?, editor::now);
-    let (state, extent) = EditorWorld::open(root, options, MAX_BYTES).map_err(CliError::failed)?;
-    let spec = editor::spec(extent, ErrorStyle::Protocol);
-    Ok(Surface::new(spec, state, Policy::default(), LIMITS))
+fn desk_surface(root: &Path) -> Result<Surface, CliError> {
+    let state = desk::open_without_settings(root, key_of_this_process()?)?;
+    Ok(Surface::new(desk::spec(), state, Policy::default(), LIMITS))
 }
 
 fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
@@ -311,21 +275,43 @@ impl DemoClient {
         Ok(value)
     }
 
+    /// Calls a tool and prints the request, and the text of the answer as it is.
+    async fn read(&mut self, tool: &str, arguments: Value) -> Result<(), CliError> {
+        let text = self.ask(tool, arguments).await?;
+        let lines: String = text.lines().map(|line| format!("     {line}\n")).collect();
+        let lines = lines.trim_start();
+        print(format_args!("  {} {lines}", StyledText(NAME, "<-")))
+    }
+
+    /// Calls a tool that writes, and prints the diff and what else the answer says.
+    async fn write(&mut self, tool: &str, arguments: Value) -> Result<(), CliError> {
+        let mut answer = self.call_quietly(tool, arguments).await?;
+        let diff = answer["diff"].take();
+        if let Some(fields) = answer.as_object_mut() {
+            fields.remove("diff");
+        }
+        print(format_args!("  {} {answer}\n", StyledText(NAME, "<-")))?;
+        let lines = super::edit::diff(diff.as_str().unwrap_or_default());
+        let indented: String = lines.lines().map(|line| format!("     {line}\n")).collect();
+        print(indented)
+    }
+
     /// Calls a tool and prints only the request.
     async fn call_quietly(&mut self, tool: &str, arguments: Value) -> Result<Value, CliError> {
+        let text = self.ask(tool, arguments).await?;
+        Ok(serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// Calls a tool, prints the request, and returns the text of the answer.
+    async fn ask(&mut self, tool: &str, arguments: Value) -> Result<String, CliError> {
         let params = json!({ "name": tool, "arguments": arguments });
         print(format_args!(
             "  {} tools/call {params}\n",
             StyledText(NAME, "->")
         ))?;
         let answer = self.request("tools/call", &params).await?;
-        if answer["error"].is_object() {
-            return Ok(answer["error"].clone());
-        }
-        let text = answer["result"]["content"][0]["text"]
-            .as_str()
-            .unwrap_or_default();
-        Ok(serde_json::from_str(text).unwrap_or_default())
+        let text = answer["result"]["content"][0]["text"].as_str();
+        Ok(text.unwrap_or_default().to_owned())
     }
 }
 

@@ -37,13 +37,16 @@ const NOT_A_DOCUMENT: &str = "not_a_document";
 const NO_PAGES: usize = usize::MAX / 4;
 
 pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
-    let Some(command) = &args.command else {
-        let id = args.text.id.as_deref().ok_or_else(|| {
-            CliError::usage("there is nothing to edit.")
-                .next("sectile edit ID --new TEXT, or see --help")
-        })?;
-        let desk = DeskArgs::new(args.root.clone(), args.text.config.clone(), args.json);
-        return desk::edit(&args.text, id, &desk);
+    let command = match (&args.command, args.text.id.as_deref()) {
+        (Some(command), None) => command,
+        (None, Some(id)) => {
+            let desk = DeskArgs::new(args.root.clone(), args.text.config.clone(), args.json);
+            return desk::edit(&args.text, id, &desk);
+        }
+        _ => {
+            return Err(CliError::usage("give either an ID or a subcommand.")
+                .next("sectile edit ID --new TEXT, or see sectile edit --help"));
+        }
     };
     let desk = EditSession::open(args, command)?;
     match command {

@@ -4,7 +4,6 @@
 
 mod answers;
 mod describe;
-mod editable_folder;
 mod errors;
 mod fetched;
 mod fields;
@@ -27,7 +26,7 @@ use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
-    open::{ENTRY, open_for_shell},
+    open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,
 };
@@ -50,6 +49,7 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
         prompts: prompts::table(),
         complete: Some(prompts::complete),
         sessions: true,
+        has_roots: true,
         lenient_scalars: true,
         argument_errors: Some(&errors::INVALID_ARGUMENTS),
         ..WorldSpec::new(

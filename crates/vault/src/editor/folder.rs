@@ -29,7 +29,7 @@ impl DocumentFolder {
         Self {
             root: root.with_private_limit(options.limits.most_private_bytes()),
             only,
-            walk: visible(options),
+            walk: options.visible_walk(),
             everything: options.walk.of_everything(),
             write: options.write.clone(),
             read_only: options.read_only,
@@ -221,18 +221,6 @@ impl DocumentFolder {
         located.is_ok_and(|located| located.check_writable().is_ok())
             && self.check_target(path).is_ok()
     }
-}
-
-/// Returns the walk of the options with the rules about what is hidden.
-fn visible(options: &EditorOptions) -> Walk {
-    let mut walk = options.walk.clone();
-    if !options.hide.is_empty() {
-        walk = walk.hiding(options.hide.clone());
-    }
-    if !options.read.is_empty() {
-        walk = walk.reading(options.read.clone());
-    }
-    walk
 }
 
 /// Parses a path from the journal.

@@ -19,6 +19,8 @@ pub struct QueryMistake {
 
 /// Characters shown of a filter.
 const MOST_SHOWN: usize = 60;
+/// Dropped words that are named.
+const MOST_DROPPED: usize = 100;
 
 /// A part of a query between white space.
 struct Token<'t> {
@@ -45,6 +47,7 @@ impl FolderQuery {
         is_field: &dyn Fn(&str) -> bool,
     ) -> Result<Self, QueryMistake> {
         let mut query = Self {
+            text: String::new(),
             words: None,
             dropped_words: Vec::new(),
             phrases: Vec::new(),
@@ -69,14 +72,8 @@ impl FolderQuery {
                 words.push(token.written);
             }
         }
-        let words = words.join(" ");
-        if !words.trim().is_empty() {
-            let parsed = SearchQuery::parse(words).map_err(|error| QueryMistake {
-                filter: String::new(),
-                message: error.to_string(),
-            })?;
-            query.words = Some(parsed);
-        }
+        query.text = words.join(" ");
+        (query.words, query.dropped_words) = searchable(&query.text);
         Ok(query)
     }
 
@@ -184,6 +181,33 @@ impl<'t> Token<'t> {
             filter,
         }
     }
+}
+
+/// Returns the query for as much of `text` as can be searched for, and the words that are left out. An index that knows
+/// how frequent words are chooses better, from [`FolderQuery::text`].
+fn searchable(text: &str) -> (Option<SearchQuery>, Vec<String>) {
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    if words.is_empty() {
+        return (None, Vec::new());
+    }
+    if let Ok(query) = SearchQuery::parse(text) {
+        return (Some(query), Vec::new());
+    }
+    let mut dropped = Vec::new();
+    while !words.is_empty() {
+        if let Ok(query) = SearchQuery::parse(words.join(" ")) {
+            dropped.sort();
+            dropped.dedup();
+            dropped.truncate(MOST_DROPPED);
+            return (Some(query), dropped);
+        }
+        let rest = words.split_off(words.len() / 2);
+        let shown = rest
+            .iter()
+            .map(|word| word.chars().take(MOST_SHOWN).collect());
+        dropped.extend(shown);
+    }
+    (None, dropped)
 }
 
 /// Returns the first token of `text`, and the text after it.

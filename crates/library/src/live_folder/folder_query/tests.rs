@@ -141,6 +141,16 @@ fn words_are_words() {
 }
 
 #[test]
+fn a_long_question_is_never_refused() {
+    let many: Vec<String> = (0..10_000).map(|number| format!("word{number}")).collect();
+    let query = parsed(&format!("tag:x {}", many.join(" ")));
+    assert!(query.words().is_some() && query.has_filters());
+    assert_eq!(query.dropped_words().len(), 100);
+    assert_eq!(query.text(), many.join(" "));
+    assert!(parsed(&"x".repeat(1_000_000)).words().is_none());
+}
+
+#[test]
 fn a_filter_without_a_meaning_is_a_mistake() {
     assert_eq!(
         mistake("hay tag:"),

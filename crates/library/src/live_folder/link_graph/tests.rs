@@ -1,5 +1,7 @@
 //! Links lead where the editor says they do, in both directions, after any change.
 
+#![expect(clippy::disallowed_methods, reason = "tests make the files")]
+
 use std::fs;
 
 use proptest::prelude::*;

@@ -222,6 +222,53 @@ fn definitions() {
 }
 
 #[test]
+fn a_definition_knows_its_uses() {
+    for (text, expected) in [
+        (
+            "[t][a], [A][], ![i][a] and [a].\n\n> [x *y*][a]\n\n[a]: b.md",
+            &["[t][a]", "[A][]", "![i][a]", "[a]", "[x *y*][a]"][..],
+        ),
+        (
+            "[t][ \u{c4}pfel  und\nBirnen ]\n\n[\u{e4}pfel und birnen]: b.md",
+            &["[t][ \u{c4}pfel  und\nBirnen ]"],
+        ),
+        ("[Stra\u{df}e]\n\n[STRASSE]: b.md", &["[Stra\u{df}e]"]),
+        ("[a]: b.md\n", &[]),
+        (
+            "`[a]` %%[a]%% \\[a] [a](c.md) [[a]] <!-- [a] -->\n\n[a]: b.md",
+            &[],
+        ),
+        ("---\nx: '[a]'\n---\n\u{e9} [a]\n\n[a]: b.md", &["[a]"]),
+        ("[a]\n\n[a]: b.md\n[a]: c.md", &["[a]"]),
+    ] {
+        let found = parse(text);
+        let definition = found
+            .iter()
+            .find(|link| link.form == LinkForm::Definition)
+            .expect("a definition");
+        let uses = definition.uses.iter();
+        let uses: Vec<&str> = uses.map(|place| &text[place.range()]).collect();
+        assert_eq!(uses, expected, "{text}");
+        let places = definition.places();
+        match expected {
+            [] => assert_eq!(places, [definition.span], "{text}"),
+            _ => assert_eq!(places, definition.uses, "{text}"),
+        }
+        let others = found
+            .iter()
+            .filter(|link| link.form != LinkForm::Definition);
+        assert!(
+            others
+                .clone()
+                .all(|link| link.uses.is_empty() && link.places() == [link.span])
+        );
+    }
+    let bytes = b"\xff [a]\n\n[a]: b.md";
+    let found = links(&Source::new(bytes));
+    assert_eq!(found[0].uses, [Span::new(2, 5)]);
+}
+
+#[test]
 fn wiki_links() {
     assert_found(&[
         ("[[Note]]", &["wiki Note"]),

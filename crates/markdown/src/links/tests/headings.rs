@@ -167,6 +167,14 @@ fn links_follow_a_renamed_heading() {
             "[set-up]: n.md#getting-really-started-now 'x'",
         ),
         (
+            "[a]: <n.md#Set up> (Set up)",
+            "[a]: <n.md#Getting (really) started now!> (Set up)",
+        ),
+        (
+            "[a]:\n  n.md#Set%20up\n  'x'",
+            "[a]:\n  n.md#Getting%20%28really%29%20started%20now!\n  'x'",
+        ),
+        (
             "[a](n.md#Set%20up)",
             "[a](n.md#Getting%20%28really%29%20started%20now!)",
         ),

@@ -171,6 +171,70 @@ fn commonmark_links_follow_a_document() {
 }
 
 #[test]
+fn definitions_follow_a_document() {
+    for (link, new_path, expected) in [
+        (
+            "[a]: <x y.md#z> 't'",
+            "docs/a b (c).md",
+            "[a]: <a b (c).md#z> 't'",
+        ),
+        ("[a]: <x.md>", "docs/b<c>.md", "[a]: <b%3Cc%3E.md>"),
+        (
+            "[a]: x.md (t)",
+            "docs/a b (c).md",
+            "[a]: a%20b%20%28c%29.md (t)",
+        ),
+        ("[a]: x%20y.md#z%20w", "docs/b.md", "[a]: b.md#z%20w"),
+        ("[a]: %C3%A9.md", "docs/ö ü.md", "[a]: %C3%B6%20%C3%BC.md"),
+        ("[a]: x\\(y.md", "docs/b.md", "[a]: b.md"),
+        ("[a]: x&amp;y.md 'x.md'", "docs/b.md", "[a]: b.md 'x.md'"),
+        (
+            "[X.md]: x.md \"x.md\"",
+            "new.md",
+            "[X.md]: ../new.md \"x.md\"",
+        ),
+        (
+            "[Ä  b]:\n  <x.md#y>\n  \"t\"",
+            "new.md",
+            "[Ä  b]:\n  <../new.md#y>\n  \"t\"",
+        ),
+        (
+            "> [a]:\n> x.md\n> 't'",
+            "new.md",
+            "> [a]:\n> ../new.md\n> 't'",
+        ),
+        ("[a\\]: b]: x.md", "docs/b.md", "[a\\]: b]: b.md"),
+        ("[a]: x", "docs/b.md", "[a]: b"),
+        ("[a]: /docs/x.md", "b.md", "[a]: /b.md"),
+        ("[a]: ./x.md", "docs/b.md", "[a]: ./b.md"),
+        ("[a]: #x", "docs/new.md", "[a]: new.md#x"),
+        ("[a]: #x", "docs/guide.md", "="),
+        ("[a]: x.md", "docs/c:d.md", "[a]: ./c:d.md"),
+        ("[a]: x.md", "docs/[b].md", "[a]: %5Bb%5D.md"),
+        (
+            "[a]: x.md\n\n[A]: x.md",
+            "docs/b.md",
+            "[a]: b.md\n\n[A]: x.md",
+        ),
+        ("[b][A]\n\n[a]: x.md", "docs/b.md", "[b][A]\n\n[a]: b.md"),
+    ] {
+        assert_follows(FROM, link, new_path, true, expected);
+        if let Repair::Change(_) =
+            repair_path(&only_link(link), link.as_bytes(), FROM, new_path, true)
+        {
+            let after = only_link(expected);
+            assert_eq!(after.form, LinkForm::Definition, "{expected}");
+            let resolved = resolve_path(FROM, &after, &|path| path == new_path, &|_| Vec::new());
+            assert_eq!(
+                resolved,
+                PathResolution::Document(new_path.to_owned()),
+                "{expected}"
+            );
+        }
+    }
+}
+
+#[test]
 fn wiki_links_follow_a_document() {
     for (link, new_path, expected) in [
         ("[[b]]", "docs/new.md", "[[new]]"),
@@ -209,7 +273,7 @@ proptest! {
     #[test]
     fn repaired_links_lead_to_the_new_path(
         link in proptest::sample::select(vec![
-            "[a](b.md#c)", "[a](<b.md>)", "![a](./b 'c')", "[a](/b.md?d)", "[a](#c)", "[a]: b.md\n", "[[b]]", "[[b/c#d|e]]",
+            "[a](b.md#c)", "[a](<b.md>)", "![a](./b 'c')", "[a](/b.md?d)", "[a](#c)", "[a]: b.md\n", "[a]: <b c.md#d> 't'\n", "> [a]:\n> b.md\n", "[[b]]", "[[b/c#d|e]]",
             "[[./b]]", "![[/b]]", "`x` [a](b.md) `y`", "[[#c]] `x`", "> [a](\n> b.md)", "&[a](%C3%A9.md);",
         ]),
         from in path(),

@@ -8,9 +8,7 @@ use super::super::desk::EditTextArgs;
 
 /// Edit a document or a section.
 #[derive(Debug, ClapArgs)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 An ID is a path, a path with a heading or section id after #, or a name as links use it. For the subcommands, a SECTION is
 a section_id from `sectile edit list`, or a heading that only one section has.
 Examples:
@@ -19,8 +17,7 @@ Examples:
   sectile edit list plan.md
   echo 'New text.' | sectile edit update plan.md Beta
   sectile edit insert plan.md 'Open points' --after Beta --content 'None yet.'
-  sectile edit undo plan.md"
-)]
+  sectile edit undo plan.md")]
 pub(in crate::cli) struct EditArgs {
     #[command(subcommand)]
     pub(super) command: Option<EditCommand>,

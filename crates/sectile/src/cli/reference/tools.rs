@@ -210,3 +210,46 @@ fn of_world(world: &WorldCard, worlds: &[WorldCard]) -> String {
         String::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sectile_mcp::{
+        AnswerFacts, CallContext, ErrorList, ErrorResponse, Failure, Tool, WorldSpec,
+    };
+
+    use super::*;
+
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct ReadParams {
+        /// What to read.
+        id: String,
+    }
+
+    fn read(
+        (): &(),
+        params: ReadParams,
+        _: &CallContext,
+    ) -> Result<(String, AnswerFacts), Failure> {
+        Ok((params.id, AnswerFacts::default()))
+    }
+
+    #[test]
+    fn a_tool_that_answers_with_text_is_described_without_fields() {
+        let tool = |name| {
+            let tool = Tool::read(name, "Read", "Read a page.");
+            tool.alias("path", "id").call_text(read)
+        };
+        let envelope = |failure: &Failure| ErrorResponse::Text(failure.told());
+        let spec = WorldSpec {
+            tools: vec![tool("read"), tool("peek")],
+            ..WorldSpec::new("texts", "", envelope, ErrorList::default)
+        };
+        let page = page(&[spec.card()]);
+        let (_, last) = page
+            .split_once("### peek")
+            .expect("a section for each tool");
+        let expected = "Arguments:\n\n- `id` (string, required): What to read.\n\nAlso accepted: `path` for `id`.\n\n\
+                        Answer: text, without structured content.\n";
+        assert!(last.ends_with(expected), "{last}");
+    }
+}

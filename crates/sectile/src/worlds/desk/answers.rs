@@ -218,6 +218,11 @@ impl VisibleRoots<'_> {
             (EditorError::Edit(EditError::TextCount { .. }), Some(Operation::EditText(edit))) => {
                 with_facts(failed, self.passage_facts(root, edit))
             }
+            // A path where no note may be answers like one where there is none, whether or not something is there.
+            (
+                EditorError::DocumentNotFound,
+                Some(Operation::CreateDocument(_) | Operation::RenameDocument(_)),
+            ) => self.editor_failure(root, &EditorError::NotADocument, id),
             (EditorError::DocumentChanged, Some(Operation::EditText(edit))) => {
                 match self.document_conflict(root, edit) {
                     Some(conflict) => self.editor_failure(root, &conflict, id),

@@ -273,3 +273,81 @@ fn write_side(text: &mut String, name: &str, side: &str) {
         text.pop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_is_wrong_what_to_do_and_the_facts() {
+        let offered = [
+            OfferedId {
+                id: "a.md".to_owned(),
+                title: "A\nb".to_owned(),
+                place: String::new(),
+            },
+            OfferedId::bare("b.md".to_owned()),
+        ];
+        let failed = failure(&AMBIGUOUS, "\"a\" can mean 2 things.", listed(&offered));
+        assert_eq!(
+            text(&failed),
+            "ambiguous: \"a\" can mean 2 things.\nCall again with the id of one of the candidates.\n- a.md (A\\nb)\n- b.md"
+        );
+    }
+
+    #[test]
+    fn both_texts_of_a_conflict_are_shown_and_bounded() {
+        let conflict = |theirs: String| {
+            let conflict = Conflict {
+                section_id: "s".to_owned(),
+                hash: "0123456789abcdef".to_owned(),
+                base: Some("old\n".to_owned()),
+                ours: Some("mine".to_owned()),
+                theirs,
+            };
+            let error = EditorError::Conflict(Box::new(conflict));
+            text(&editor_failure(&error, "a.md#s", ""))
+        };
+        let shown = conflict("theirs\n".to_owned());
+        assert!(
+            shown.ends_with(
+                "base: 0123456789abcdef\n--- the text at your base\nold\n--- your text\nmine\n--- the text now\ntheirs"
+            ),
+            "{shown}"
+        );
+        let long = conflict("line\n".repeat(10_000));
+        assert!(long.len() < MOST_SIDE + 1000, "{}", long.len());
+        assert!(long.ends_with("[47000 more bytes]"), "{long}");
+    }
+
+    #[test]
+    fn a_path_that_could_be_on_this_machine_is_not_repeated() {
+        assert_eq!(named("a.md"), "\"a.md\"");
+        for path in ["/home/ada/a.md", "C:\\a.md", "file:///a.md"] {
+            assert_eq!(named(path), "\"/…\"");
+        }
+    }
+
+    #[test]
+    fn many_ids_are_counted() {
+        let offered: Vec<OfferedId> = (0..20)
+            .map(|number| OfferedId::bare(format!("{number}.md")))
+            .collect();
+        let shown = listed(&offered);
+        assert_eq!(shown.lines().count(), MOST_LISTED + 1);
+        assert!(shown.ends_with("- and 8 more"), "{shown}");
+    }
+
+    #[test]
+    fn a_code_belongs_to_one_group_and_every_row_says_what_to_do() {
+        for row in TABLE {
+            let mut same = TABLE.iter().filter(|other| other.code == row.code);
+            assert!(same.all(|other| other.group == row.group), "{}", row.code);
+            assert!(
+                row.meaning.ends_with('.') && row.recovery.ends_with('.'),
+                "{}",
+                row.code
+            );
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sectile_library::{clock, live_folder::LiveFolderOptions};
+use sectile_library::{clock, editable_folder::EditableFolder, live_folder::LiveFolderOptions};
 use sectile_markdown::Digest;
 use sectile_mcp::Surface;
 use sectile_vault::{
@@ -11,9 +11,7 @@ use sectile_vault::{
 };
 
 use super::{
-    DeskSettings, DeskWorld, SHOWN_BYTES,
-    editable_folder::EditableFolder,
-    memory,
+    DeskSettings, DeskWorld, SHOWN_BYTES, memory,
     roots::DeskRoot,
     settings::{DeskPreset, RootSettings},
     spec,
@@ -63,6 +61,26 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
 pub(crate) fn open_for_shell(settings: &WorldSettings) -> Result<DeskWorld, OpenError> {
     let opened = open_roots(settings, settings.desk.read_only, false)?;
     opened.ok_or_else(|| OpenError::no_folder(ENTRY.name))
+}
+
+/// Opens the desk of one folder without any settings: nothing is kept outside it.
+pub(crate) fn open_without_settings(
+    location: &Path,
+    key: JournalKey,
+) -> Result<DeskWorld, OpenError> {
+    let root = RootSettings {
+        location: location.to_path_buf(),
+        ..RootSettings::default()
+    };
+    let options = RootOptions {
+        settings: &DeskSettings::default(),
+        key: &key,
+        read_only: false,
+        background: false,
+    };
+    let location = files::absolute(location)?;
+    let root = open_root(&root, location, &options)?;
+    Ok(DeskWorld { roots: vec![root] })
 }
 
 /// Opens the roots that the settings name; `None` if there are none.
@@ -130,7 +148,7 @@ fn refuse_nested(roots: &[RootSettings], locations: &[PathBuf]) -> Result<(), Op
                     "the root `{}` is inside the root `{}`.",
                     inner.name, outer.name
                 ))
-                .next("remove one of them from [desk.roots], or hide the folder in the outer one and move it"));
+                .next("remove one of them from [desk.roots]"));
             }
         }
     }
@@ -167,14 +185,12 @@ fn open_root(
         PathRules::new(patterns.to_vec()).map_err(|error| unusable(root, &error.to_string()))
     };
     let (hide, read, write) = (rules(&root.hide)?, rules(&root.read)?, rules(&root.write)?);
-    let walk = Walk::default().hiding(hide.clone()).reading(read.clone());
     let limits = EditorLimits {
         max_shown_bytes: SHOWN_BYTES,
         ..EditorLimits::default()
     };
     let editor = EditorOptions {
         limits,
-        walk: walk.clone(),
         hide,
         read,
         write,
@@ -183,7 +199,7 @@ fn open_root(
     };
     let index = LiveFolderOptions {
         location: location.clone(),
-        walk,
+        walk: Walk::default(),
         max_note_bytes: limits.max_document_bytes,
         cache: settings
             .cache

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use crate::worlds::desk::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
+use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
 use sectile_mcp::{CallContext, Failure};
 use sectile_vault::{NotePath, editor::EditorError};
 
@@ -47,7 +47,7 @@ pub(super) struct LocatedTarget<'a> {
 impl DeskWorld {
     /// Returns the roots that the caller of `context` can see.
     pub(super) fn roots_for<'a>(&'a self, context: &'a CallContext) -> VisibleRoots<'a> {
-        let is_visible = |root: &&DeskRoot| match visible_names(context) {
+        let is_visible = |root: &&DeskRoot| match context.roots() {
             Some(names) => names.contains(&root.name),
             None => true,
         };
@@ -159,6 +159,7 @@ impl<'a> VisibleRoots<'a> {
         let root = match (root, self.roots.as_slice()) {
             (Some(root), _) => root,
             (None, [root]) => *root,
+            (None, []) => return Err(missing(given, &[])),
             (None, roots) => {
                 let candidates: Vec<OfferedId> = roots
                     .iter()
@@ -218,8 +219,4 @@ pub(super) fn missing(given: &str, nearest: &[OfferedId]) -> Failure {
         nearest => format!("Nearest:\n{}", listed(nearest)),
     };
     failure(&NOT_FOUND, what, facts)
-}
-
-fn visible_names(_: &CallContext) -> Option<&[String]> {
-    None
 }

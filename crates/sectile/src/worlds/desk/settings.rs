@@ -89,7 +89,7 @@ pub(crate) enum DeskPreset {
 }
 
 /// The checked settings of the desk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DeskSettings {
     /// The only root, if it needs no name.
     pub(crate) root: Option<PathBuf>,
@@ -149,6 +149,11 @@ impl SettingsSection for DeskSection {
             cache_limit: self.cache_limit,
             preset: self.preset,
         })
+    }
+
+    fn root_names(&self) -> Option<Vec<String>> {
+        let names: Vec<String> = self.roots.keys().cloned().collect();
+        (!names.is_empty()).then_some(names)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the commands of a shell need from the desk besides its tools.
 
-use super::editable_folder::FoundTarget;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{CallContext, Failure};
 use sectile_vault::editor::short_hash;
 use serde_json::{Value, json};

@@ -89,7 +89,10 @@ impl From<LibraryError> for NotebookError {
     /// Matches every cause by name, so that a new one has to say what callers are told.
     fn from(error: LibraryError) -> Self {
         match error {
-            LibraryError::CollectionNotFound => Self::CollectionNotFound,
+            // A notebook is not served from a live folder.
+            LibraryError::CollectionNotFound | LibraryError::FolderNotFound => {
+                Self::CollectionNotFound
+            }
             LibraryError::SourceNotFound {
                 source_id,
                 reason,

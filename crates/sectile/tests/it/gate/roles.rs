@@ -102,6 +102,19 @@ fn without_credentials_every_tool_gets_the_same_refusal() {
 }
 
 #[test]
+fn a_role_of_a_token_may_be_bound_to_roots() {
+    let vault = TestVault::empty();
+    let server = editor(&vault, "[server.auth.role_roots]\nviewer = ['work']\n");
+    let list = Era::Stateless.request(3, "tools/list", json!({}));
+    for (role, status) in [("viewer", 403), ("owner", 403), ("editor", 200)] {
+        let answer = post_as(&server, Era::Stateless, &token_of("ada", role), &list);
+        // This world has no roots to be bound to.
+        assert_eq!(answer.status, status, "{role}");
+        assert_eq!(answer.body.contains("no_access"), status == 403, "{role}");
+    }
+}
+
+#[test]
 fn the_settings_can_say_what_a_role_may_use() {
     let vault = TestVault::empty();
     let server = editor(

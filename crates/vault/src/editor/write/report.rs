@@ -46,6 +46,8 @@ pub struct WriteReport {
 pub struct DocumentReport {
     /// Its path now.
     pub path: String,
+    /// Its path before, if that was another one.
+    pub moved_from: Option<String>,
     /// The number of its last entry.
     pub revision: u64,
     /// Its digest now; `None` if it was deleted.
@@ -130,8 +132,10 @@ impl DocumentWriter {
                     ))
                 }),
             };
+            let is_moved = draft.base.is_some() && draft.path != *draft.final_path();
             documents.push(DocumentReport {
                 path: draft.final_path().as_str().to_owned(),
+                moved_from: is_moved.then(|| draft.path.as_str().to_owned()),
                 revision: view
                     .as_ref()
                     .map_or(entry.unwrap_or(0), |view| view.revision()),
@@ -226,6 +230,7 @@ impl DocumentWriter {
             report.steps.insert(at, told);
             report.documents.push(DocumentReport {
                 path: path.clone(),
+                moved_from: step.moved_to.as_ref().map(|_| step.path.clone()),
                 revision: number,
                 hash: view.as_ref().map(|view| *view.hash()),
                 diff,

@@ -1,7 +1,7 @@
 //! `changes`: who changed what, and when.
 
 use schemars::JsonSchema;
-use sectile_library::clock;
+use sectile_library::{clock, editable_folder::FoundTarget};
 use sectile_markdown::{DiffOptions, Digest, unified_diff};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
 use sectile_vault::{
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     DeskWorld,
-    editable_folder::FoundTarget,
     errors::{CHANGE_NOT_FOUND, INVALID_ARGUMENTS, failure},
     lists::{FittedList, LIST_TOKENS},
     paging::{PageCursor, cursor},

@@ -1,7 +1,7 @@
 //! `delete`: deletes a section, a document or an empty folder.
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{Answer, Failure, JsonObject, Tool, decode};
 use sectile_vault::editor::{DeleteDocument, DeleteSection, Operation, SectionRef};
 use serde::Deserialize;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_markdown::{Source, edit::PayloadHeadings};
 use sectile_mcp::{Failure, Tool};
 use sectile_vault::{
@@ -320,5 +320,47 @@ impl VisibleRoots<'_> {
     ) -> Result<Arc<View>, Failure> {
         let view = root.folder.editor.view(path);
         view.map_err(|error| self.editor_failure(root, &error, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_split_after_its_front_matter() {
+        for (text, block, rest) in [
+            ("# A\n", "", "# A\n"),
+            ("---\na: 1\n---\n# A\n", "---\na: 1\n---\n", "# A\n"),
+            ("\u{feff}# A\n", "\u{feff}", "# A\n"),
+            ("---\r\na: 1\r\n---\r\n", "---\r\na: 1\r\n---\r\n", ""),
+        ] {
+            assert_eq!(split(text.as_bytes()), (block.to_owned(), rest.to_owned()));
+        }
+    }
+
+    #[test]
+    fn only_the_same_front_matter_is_dropped() {
+        let block = "---\r\na: 1\r\n---\r\n";
+        let given = |text: &str| without_same_front_matter(block, text.to_owned(), "a.md");
+        assert_eq!(given("---\na: 1\n---\n\n# A\n").as_deref(), Ok("\n# A\n"));
+        assert_eq!(given("# A\n\n---\n").as_deref(), Ok("# A\n\n---\n"));
+        let refused = given("---\na: 2\n---\n# A\n").expect_err("another front matter");
+        assert_eq!(refused.name(), "front_matter");
+    }
+
+    #[test]
+    fn a_long_text_is_replaced_only_by_someone_who_has_read_it() {
+        let long = "x".repeat(SHOWN_BYTES + 1);
+        let hash = "0123456789abcdef";
+        assert!(refuse_part("short", None, "a.md").is_ok());
+        assert!(refuse_part(&long, Some(hash), "a.md").is_ok());
+        for (text, base) in [
+            (long.as_str(), None),
+            ("short", Some("part-0123456789abcdef")),
+        ] {
+            let refused = refuse_part(text, base, "a.md").expect_err("not all was read");
+            assert_eq!(refused.name(), "part_of_text");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `fetch`: the text of documents and sections.
 
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_markdown::{Digest, estimate_tokens};
 use sectile_mcp::{AnswerBody, AnswerFacts, CallContext, Failure, Tool, quoted};
 use sectile_vault::editor::part_hash;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     DeskWorld,
-    editable_folder::FoundTarget,
     errors::{INVALID_ARGUMENTS, TOO_MANY, WRONG_KIND, failure, library_failure},
     fetched::{ReadAnswer, ReadEntry, ReadItem, ReadPosition, read_answer, title},
     paging::PageCursor,

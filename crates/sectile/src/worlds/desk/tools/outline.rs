@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_library::live_folder::{IndexProgress, NoteRecord};
 use sectile_markdown::{Digest, estimate_tokens};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     DeskWorld,
     describe::progress_text,
-    editable_folder::FoundTarget,
     errors::library_failure,
     lists::{FittedList, LIST_TOKENS},
     paging::{PageCursor, cursor},

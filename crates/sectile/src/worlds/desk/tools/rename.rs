@@ -1,7 +1,7 @@
 //! `rename`: renames or moves a heading, a section, a document or a folder.
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{Failure, Tool};
 use sectile_vault::{
     NotePath,
@@ -205,4 +205,48 @@ fn document_path(
         return Err(failure(&NOT_MARKDOWN, what, ""));
     }
     Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_name_is_a_document_or_a_heading() {
+        for to in [
+            "other.md",
+            "a/b.markdown",
+            "A.MD",
+            "work:other.md#Heading",
+            " other.md # x",
+        ] {
+            assert!(names_document(to), "{to}");
+        }
+        for to in [
+            "Heading",
+            "# other.md",
+            "#tag",
+            "md",
+            "C# in other.md files",
+            "a.md b",
+        ] {
+            assert!(!names_document(to), "{to}");
+        }
+    }
+
+    #[test]
+    fn marks_are_not_part_of_a_heading() {
+        for (written, text) in [
+            ("Heading", "Heading"),
+            ("  Heading ", "Heading"),
+            ("# Heading", "Heading"),
+            ("###### Heading", "Heading"),
+            ("####### Heading", "####### Heading"),
+            ("#tag", "#tag"),
+            ("C#", "C#"),
+            ("#", "#"),
+        ] {
+            assert_eq!(without_marks(written), text, "{written}");
+        }
+    }
 }

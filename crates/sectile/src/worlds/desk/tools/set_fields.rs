@@ -1,7 +1,7 @@
 //! `set_fields`: changes fields of the front matter.
 
-use crate::worlds::desk::editable_folder::FoundTarget;
 use schemars::JsonSchema;
+use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{Failure, JsonObject, Tool};
 use serde::Deserialize;
 
