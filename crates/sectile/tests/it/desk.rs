@@ -8,6 +8,8 @@ mod errors;
 mod fetch;
 /// What clients are told when they connect, and what they are offered.
 mod greeting;
+/// What is hidden cannot be told from what does not exist.
+mod hidden;
 /// The edges of `links`.
 mod links;
 /// The lists of `outline` and `changes`.
@@ -18,6 +20,8 @@ mod memory;
 mod roots;
 /// What `search` answers.
 mod search;
+/// Reading a desk with several roots.
+mod several_roots;
 /// Folders that are not what they seem, and disks that cannot be written.
 mod untrusted;
 /// The tools that write.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use sectile_library::editable_folder::FoundTarget;
 use sectile_library::live_folder::{FolderState, IndexProgress, LinkEdge, LinkTarget};
-use sectile_markdown::{Digest, Span, sentence_around};
+use sectile_markdown::{Digest, NamedBlock, Span, sentence_around};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
 use sectile_vault::{NotePath, editor::View};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
 struct LinksParams {
     id: String,
     #[serde(default)]
-    direction: LinkDirection,
+    direction: DirectionWord,
     /// Only broken ones.
     #[serde(default)]
     broken: bool,
@@ -53,7 +53,7 @@ struct LinksParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum LinkDirection {
+enum DirectionWord {
     In,
     Out,
     #[default]
@@ -170,7 +170,7 @@ fn edges(
     target: &FoundTarget,
     params: &LinksParams,
 ) -> Result<Vec<LinkEdge>, Failure> {
-    let graph = state.links();
+    let graph = root.folder.links(state);
     let (documents, section) = match target {
         FoundTarget::Top => (below(state, ""), None),
         FoundTarget::Folder(path) => (below(state, &format!("{path}/")), None),
@@ -188,24 +188,25 @@ fn edges(
     };
     let is_inside = |offset: usize| section.is_none_or(|span: Span| span.range().contains(&offset));
     let mut edges = Vec::new();
-    if params.direction != LinkDirection::In {
+    if params.direction != DirectionWord::In {
         for path in &documents {
             let out = graph.out_of(path).into_iter();
             edges.extend(out.filter(|edge| is_inside(edge.link.span.start)));
         }
     }
-    if params.direction != LinkDirection::Out {
+    if params.direction != DirectionWord::Out {
         for path in &documents {
             let leads_here = |edge: &LinkEdge| {
                 section.is_none() || target_offset(state, &edge.to).is_some_and(is_inside)
             };
             // What both leads out of and into the documents is listed once.
             let is_listed = |edge: &LinkEdge| {
-                params.direction == LinkDirection::Both
+                params.direction == DirectionWord::Both
                     && documents.binary_search(&edge.from).is_ok()
                     && is_inside(edge.link.span.start)
             };
-            let into = graph.into(path).into_iter();
+            let (into, _) = graph.links_to(path, 0..usize::MAX);
+            let into = into.into_iter();
             edges.extend(into.filter(|edge| leads_here(edge) && !is_listed(edge)));
         }
     }
@@ -226,17 +227,19 @@ fn below(state: &FolderState, top: &str) -> Vec<NotePath> {
 
 /// Returns the offset in its document that a link leads to, if it names a heading or a block.
 fn target_offset(state: &FolderState, target: &LinkTarget) -> Option<usize> {
-    match target {
-        LinkTarget::Note {
-            path,
-            heading: Some(heading),
-            ..
-        } => {
-            let note = state.note(path)?;
-            Some(note.headings.get(*heading)?.start)
-        }
-        _ => None,
-    }
+    let LinkTarget::Note {
+        path,
+        heading,
+        block,
+    } = target
+    else {
+        return None;
+    };
+    let note = state.note(path)?;
+    let heading = heading.and_then(|heading| note.headings.get(heading));
+    let is_named = |named: &&NamedBlock| block.as_ref() == Some(&named.name);
+    let named = || note.blocks.iter().find(is_named).map(|named| named.start);
+    heading.map(|heading| heading.start).or_else(named)
 }
 
 /// Returns a link with the sentence around it, as it is in the file now; `None` if it is not there any more.
