@@ -58,7 +58,7 @@ pub(super) enum Command {
     /// Serve a folder to MCP clients, on stdio unless --http is given.
     Serve(ServeArgs),
     /// Search a folder of notes by words, meaning and filters.
-    Search(super::desk::SearchArgs),
+    Search(super::desk::DeskSearchArgs),
     /// Print a note, a section, or several.
     Fetch(super::desk::FetchArgs),
     /// Show the folders and documents of a desk, or the headings of a document.

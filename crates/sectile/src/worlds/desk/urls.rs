@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_template_has_a_scheme_and_known_names() {
-        for good in ["https://x/{path}", "file:///home/me/{path}", "x-app:{id}"] {
+        for good in ["https://x/{path}", "file:///srv/notes/{path}", "x-app:{id}"] {
             assert!(is_template(good), "{good}");
         }
         for bad in [

@@ -139,11 +139,7 @@ fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     let ran = home.run(&["cache", "--clear", "--all"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let after = json(&home, &["cache"]);
-    assert_eq!(
-        after["indexes"],
-        serde_json::json!([]),
-        "{after}"
-    );
+    assert_eq!(after["indexes"], serde_json::json!([]), "{after}");
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
 
