@@ -438,7 +438,7 @@ impl OpenCollection {
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
         Some(VerifiedHit {
-            id: SourceId::new(&self.collection, notebook, chunk.span, &chunk.digest),
+            id: SourceId::new(&self.collection, notebook, chunk.span, chunk.digest),
             scores: Scores {
                 lexical: millionths(hit.lexical),
                 semantic: millionths(hit.semantic),

@@ -54,6 +54,10 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, for the whole run, and clap does not take boxes"
+)]
 pub(super) enum Command {
     /// Serve a folder to MCP clients, on stdio unless --http is given.
     Serve(ServeArgs),

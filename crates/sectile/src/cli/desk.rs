@@ -309,6 +309,10 @@ fn json_of(value: &YamlValue) -> Value {
 }
 
 /// Opens an address with the program that the system has for it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "people ask for the program that shows the note"
+)]
 fn open_in_its_program(url: &str) -> Result<(), CliError> {
     let program = match std::env::consts::OS {
         "macos" => "open",
