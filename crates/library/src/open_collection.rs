@@ -6,9 +6,8 @@
 
 mod backend;
 mod local;
-pub(crate) mod readers;
 mod second_tier;
-pub(crate) mod snapshot;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
@@ -438,7 +437,7 @@ impl OpenCollection {
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
         Some(VerifiedHit {
-            id: SourceId::new(&self.collection, notebook, chunk.span, chunk.digest),
+            id: SourceId::new(&self.collection, notebook, chunk.span, &chunk.digest),
             scores: Scores {
                 lexical: millionths(hit.lexical),
                 semantic: millionths(hit.semantic),

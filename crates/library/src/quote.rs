@@ -128,7 +128,7 @@ fn gone(
                     &id.collection,
                     notebook,
                     chunk.span,
-                    chunk.digest,
+                    &chunk.digest,
                 ));
             }
             moved_to(&bytes, id, notebook)
@@ -152,7 +152,7 @@ fn moved_to(bytes: &[u8], id: &SourceId, notebook: &NotePath) -> Option<SourceId
         &id.collection,
         notebook,
         chunk.span,
-        chunk.digest,
+        &chunk.digest,
     ))
 }
 
