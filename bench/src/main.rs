@@ -11,6 +11,7 @@
 mod calls;
 mod clients;
 mod corpus;
+mod desk;
 mod docs;
 mod editor;
 mod hosted;
@@ -55,7 +56,7 @@ impl Bench {
 /// A group of measurements.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 15] = [
+const GROUPS: [(&str, Group); 16] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -78,6 +79,7 @@ const GROUPS: [(&str, Group); 15] = [
     ("hosted", hosted::run),
     ("clients", clients::run),
     ("retrieval", retrieval::run),
+    ("desk", desk::run),
     ("tasks", tasks::run),
 ];
 

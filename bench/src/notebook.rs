@@ -4,12 +4,12 @@ mod answers;
 pub(crate) mod backends;
 mod background;
 mod fetch;
-mod indexing;
+pub(crate) mod indexing;
 mod library;
-mod prose;
+pub(crate) mod prose;
 mod search;
 mod start;
-mod words;
+pub(crate) mod words;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

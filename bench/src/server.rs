@@ -78,6 +78,18 @@ impl Server {
 
     /// Calls a tool. Returns the time that took, and the JSON in the text of its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
+        let (elapsed, text) = self.call_text(tool, arguments)?;
+        let said: Value =
+            serde_json::from_str(&text).with_context(|| format!("{tool} answered {text}"))?;
+        Ok((elapsed, said))
+    }
+
+    /// Calls a tool. Returns the time that took, and the text of its result.
+    pub(crate) fn call_text(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<(Duration, String)> {
         self.calls += 1;
         let params = json!({ "name": tool, "arguments": arguments });
         let elapsed = self.exchange(&message(self.calls, "tools/call", &params))?;
@@ -85,9 +97,7 @@ impl Server {
         let text = answer["result"]["content"][0]["text"]
             .as_str()
             .context("an answer without text")?;
-        let said: Value =
-            serde_json::from_str(text).with_context(|| format!("{tool} answered {text}"))?;
-        Ok((elapsed, said))
+        Ok((elapsed, text.to_owned()))
     }
 
     /// Calls a tool once for each of `arguments`, with up to `at_once` calls in flight. Returns the results in the order of

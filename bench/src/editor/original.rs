@@ -30,9 +30,9 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let mut ours = Command::new(bench.binaries.join("sectile"));
     ours.args(["serve", "editor"])
         .arg(folder.path().join("ours"));
-    let mut ours = Party::start(&mut ours, json!({ "path": NOTE }))?;
+    let mut ours = ServerUnderTest::start(&mut ours, json!({ "path": NOTE }))?;
     let path = folder.path().join("theirs").join(NOTE);
-    let mut theirs = Party::start(
+    let mut theirs = ServerUnderTest::start(
         &mut Command::new(program),
         json!({ "document_path": path.to_string_lossy() }),
     )?;
@@ -56,7 +56,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
 }
 
 /// One of the two servers.
-struct Party {
+struct ServerUnderTest {
     server: Server,
     /// The argument that names the document to this server.
     document: Value,
@@ -67,7 +67,7 @@ struct Party {
     edits: Vec<Duration>,
 }
 
-impl Party {
+impl ServerUnderTest {
     fn start(command: &mut Command, document: Value) -> Result<Self> {
         let mut server = Server::start(command)?;
         server.initialize()?;

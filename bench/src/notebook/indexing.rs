@@ -101,7 +101,7 @@ fn iwe(program: &Path, library: &NotebookLibrary, arguments: &[&str]) -> Command
     command
 }
 
-pub(super) fn megabytes(bytes: u64) -> String {
+pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 

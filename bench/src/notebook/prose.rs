@@ -13,7 +13,7 @@ const TOPIC_WORDS: usize = 120;
 const FREQUENT: usize = 400;
 
 /// A note being generated.
-pub(super) struct Note<'w> {
+pub(crate) struct Note<'w> {
     words: &'w Words,
     dice: Dice,
     number: usize,
@@ -24,7 +24,7 @@ pub(super) struct Note<'w> {
 
 impl<'w> Note<'w> {
     /// Starts note `number` of `count`.
-    pub(super) fn new(words: &'w Words, number: usize, count: usize) -> Self {
+    pub(crate) fn new(words: &'w Words, number: usize, count: usize) -> Self {
         let mut note = Self {
             words,
             dice: Dice::new(number),
@@ -40,12 +40,12 @@ impl<'w> Note<'w> {
     }
 
     /// Returns its path in the collection.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         let slug = self.title.to_lowercase().replace(' ', "-");
         format!("{}/{slug}-{}.md", self.folder(), self.number)
     }
 
-    pub(super) fn folder(&self) -> String {
+    pub(crate) fn folder(&self) -> String {
         let topic = self.topic();
         let area = self.words.word(900 + 17 * (topic % AREAS));
         let topic = self.words.word(2_000 + 11 * topic);
@@ -57,7 +57,7 @@ impl<'w> Note<'w> {
     }
 
     /// Returns the text of an ordinary note.
-    pub(super) fn ordinary(self) -> String {
+    pub(crate) fn ordinary(self) -> String {
         // Few notes are long and many are short.
         self.with_sections(|dice| 1 + dice.roll(3) + dice.roll(3) + dice.roll(3), 0)
     }
@@ -235,7 +235,7 @@ fn capital(text: &str) -> String {
 }
 
 /// Returns `count` different questions of 2 to 8 words: half are consecutive words from notes, half are any words.
-pub(super) fn questions(words: &Words, notes: usize, count: usize) -> Vec<String> {
+pub(crate) fn questions(words: &Words, notes: usize, count: usize) -> Vec<String> {
     let mut dice = Dice::new(4_000_000);
     let mut questions = Vec::with_capacity(count);
     let mut known = BTreeSet::new();

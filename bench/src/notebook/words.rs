@@ -29,14 +29,14 @@ const SHORT: [&str; 28] = [
     "so", "do", "no", "up", "us", "my", "me", "go", "pm", "am", "ii", "vs",
 ];
 
-pub(super) struct Words {
+pub(crate) struct Words {
     words: Vec<String>,
     /// The cumulative weights of the words, each including itself.
     sums: Vec<usize>,
 }
 
 impl Words {
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let known = english()?;
         let mut made = BTreeSet::new();
         let mut dice = Dice::new(7);
@@ -63,11 +63,11 @@ impl Words {
     }
 
     /// Returns the word with a number; the first is the most frequent one.
-    pub(super) fn word(&self, number: usize) -> &str {
+    pub(crate) fn word(&self, number: usize) -> &str {
         &self.words[number % self.words.len()]
     }
 
-    pub(super) fn all(&self) -> String {
+    pub(crate) fn all(&self) -> String {
         self.words.join(" ")
     }
 

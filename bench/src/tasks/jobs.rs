@@ -178,10 +178,13 @@ pub(super) const JOBS: [Job; 12] = [
             Ok(Outcome::Done)
         },
         pair: |party, _| {
-            let listed = party.ask_json("list_documents", &json!({}))?;
-            for path in paths(&listed)? {
-                party.ask("get_document", &json!({ "path": path }))?;
-            }
+            // Neither lists links, but what a rename would change is the same.
+            let call = json!({ "path": PLAN, "new_path": "plan-2.md", "dry_run": true });
+            let found = party.ask("rename_document", &call)?;
+            ensure!(
+                found.contains("insurance") && found.contains("ann"),
+                "{found}"
+            );
             Ok(Outcome::Done)
         },
         files: |party, root| read_everything(party, root).map(done),
@@ -290,11 +293,12 @@ pub(super) const JOBS: [Job; 12] = [
         pair: |party, _| {
             let listed =
                 party.ask_json("list_documents", &json!({ "folder": "projects/harbour" }))?;
-            for path in paths(&listed)? {
+            let renames = paths(&listed)?.into_iter().map(|path| {
                 let to = path.replace("projects/", "archive/");
-                party.ask("rename_document", &json!({ "path": path, "new_path": to }))?;
-            }
-            Ok(Outcome::Done)
+                json!({ "operation": "rename_document", "path": path, "new_path": to })
+            });
+            let edits = json!({ "edits": renames.collect::<Vec<Value>>() });
+            party.ask("apply_edits", &edits).map(done)
         },
         files: |party, root| {
             party.ask("create_directory", &json!({ "path": root.join("archive") }))?;
@@ -315,13 +319,10 @@ pub(super) const JOBS: [Job; 12] = [
         },
         pair: |_, _| Ok(Outcome::Impossible),
         files: |party, root| {
-            for folder in ["journal", "areas", "people", "projects", "inbox", "archive"] {
-                let call = json!({ "path": root, "pattern": format!("{folder}/**/*.md") });
-                let found = party.ask("search_files", &call)?;
-                let files: Vec<&str> = found.lines().filter(|line| line.ends_with(".md")).collect();
-                for file in files {
-                    party.ask("get_file_info", &json!({ "path": file }))?;
-                }
+            let call = json!({ "path": root, "pattern": "**/*.md" });
+            let found = party.ask("search_files", &call)?;
+            for file in found.lines().filter(|line| line.ends_with(".md")) {
+                party.ask("get_file_info", &json!({ "path": file }))?;
             }
             Ok(Outcome::Done)
         },

@@ -174,6 +174,12 @@ struct DeskSession {
     json: bool,
 }
 
+impl Drop for DeskSession {
+    fn drop(&mut self) {
+        self.world.keep_index();
+    }
+}
+
 impl DeskSession {
     /// Opens the desk of the settings, or of the root that the first of `ids` or the current folder belongs to.
     fn open(args: &DeskArgs, ids: &[String]) -> Result<Self, CliError> {
@@ -196,6 +202,7 @@ impl DeskSession {
         let mut context = CallContext::without_client();
         context.client = Some(format!("sectile {}", env!("CARGO_PKG_VERSION")));
         let world = desk::open_for_shell(&settings.worlds)?;
+        world.read_everything();
         Ok(Self {
             ids: ShellIds::of(settings.worlds.desk.root.as_deref()),
             world,

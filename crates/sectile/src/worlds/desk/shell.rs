@@ -25,6 +25,24 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 }
 
 impl DeskWorld {
+    /// Waits until all notes are read: a command has only one answer.
+    pub(crate) fn read_everything(&self) {
+        for root in &self.roots {
+            if let Err(error) = root.folder.index.complete(&|| false) {
+                tracing::debug!(?error, "the index is not complete");
+            }
+        }
+    }
+
+    /// Waits until the index is in the cache, so that the next command starts from there.
+    pub(crate) fn keep_index(&self) {
+        for root in &self.roots {
+            if let Err(error) = root.folder.index.settle(&|| false) {
+                tracing::debug!(?error, "the index is not kept");
+            }
+        }
+    }
+
     /// Returns the document that `name` leads to, and the section in it if the name has one.
     pub(crate) fn document_named(
         &self,

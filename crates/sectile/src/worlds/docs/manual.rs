@@ -21,6 +21,10 @@ pub(crate) const EMBEDDED: &[EmbeddedDoc] = &[
         bytes: include_bytes!("../../../../../docs/choosing-tools.md"),
     },
     EmbeddedDoc {
+        name: "docs/desk.md",
+        bytes: include_bytes!("../../../../../docs/desk.md"),
+    },
+    EmbeddedDoc {
         name: "docs/editor.md",
         bytes: include_bytes!("../../../../../docs/editor.md"),
     },

@@ -131,17 +131,18 @@ fn a_script_gets_the_code_of_an_error() {
 #[test]
 fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     let home = vault();
-    let cache = home.path("home/.cache/sectile");
     assert_eq!(home.run(&["search", "hay"]).code, Some(0));
     assert!(!home.path("work/.sectile/notebook").exists());
     let listed = json(&home, &["cache"]);
+    assert_eq!(listed["indexes"].as_array().unwrap().len(), 1, "{listed}");
+    assert!(listed["bytes"].as_u64().unwrap() > 1000, "{listed}");
     let ran = home.run(&["cache", "--clear", "--all"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let after = json(&home, &["cache"]);
     assert_eq!(
         after["indexes"],
         serde_json::json!([]),
-        "{listed} {cache:?}"
+        "{after}"
     );
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
