@@ -6,8 +6,9 @@
 
 mod backend;
 mod local;
+pub(crate) mod readers;
 mod second_tier;
-mod snapshot;
+pub(crate) mod snapshot;
 #[cfg(test)]
 mod tests;
 
