@@ -300,7 +300,7 @@ fn folder_items(
             let above = items.entry(path[..end].to_owned()).or_default();
             above.tokens += tokens;
             let is_direct = !path[end..].contains('/');
-            above.children += usize::from(is_direct && level + 1 <= depth);
+            above.children += usize::from(is_direct && level < depth);
         }
         if is_folder && below.matches('/').count() < depth {
             items.entry(format!("{path}/")).or_default();
