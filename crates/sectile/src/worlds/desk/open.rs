@@ -234,7 +234,11 @@ fn open_root(
         );
     }
     Ok(DeskRoot {
-        urls: UrlStyle::of_folder(settings.url_template.as_deref(), &location),
+        urls: UrlStyle::of_folder(
+            options.settings.url_template.as_deref(),
+            folder.editor.root(),
+            &location.file_name().unwrap_or_default().to_string_lossy(),
+        ),
         name: root.name.clone(),
         location,
         folder,
