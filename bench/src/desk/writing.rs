@@ -52,7 +52,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, folder: &DeskFolder) -> Re
     let last = format!("\"edit number {edits:08}\"", edits = edits - TURN);
     let (_, said) = desk.call("search", &asked(&last))?;
     ensure!(
-        said["results"][0]["id"] == Value::from(id),
+        said["results"][0]["id"] == id,
         "the last edit is not found: {said}"
     );
     desk.stop()?;
