@@ -146,6 +146,8 @@ pub(super) fn named(given: &str) -> String {
 pub(super) fn library_failure(error: &LibraryError) -> Failure {
     match error {
         LibraryError::Cancelled => failure(&CANCELLED, error.to_string(), ""),
+        // Reading and writing report it alike.
+        LibraryError::FolderNotFound => failure(&ROOT_GONE, EditorError::RootGone.to_string(), ""),
         error => failure(&IO, error.to_string(), ""),
     }
 }
