@@ -1,6 +1,6 @@
 //! `links`: what leads to a document, section or folder, and where its own links lead.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use schemars::JsonSchema;
 use sectile_library::editable_folder::FoundTarget;
@@ -124,11 +124,12 @@ fn handle(
         .iter()
         .flat_map(|of| of.edges.iter().map(move |edge| (of, edge)));
     let mut list = FittedList::new(LIST_TOKENS);
+    let mut views = QuotedDocuments::default();
     let mut end = start.position(0);
     for (of, edge) in all.skip(end) {
         context.check()?;
         // A link that was changed a moment ago is not quoted.
-        if !listed(&roots, of, edge).is_none_or(|link| list.add(link)) {
+        if !listed(&roots, of, edge, &mut views).is_none_or(|link| list.add(link)) {
             break;
         }
         end += 1;
@@ -242,9 +243,29 @@ fn target_offset(state: &FolderState, target: &LinkTarget) -> Option<usize> {
     heading.map(|heading| heading.start).or_else(named)
 }
 
+/// The documents that one answer quotes. Each is read once, however many of its links are listed.
+#[derive(Default)]
+struct QuotedDocuments<'l>(HashMap<(&'l str, &'l NotePath), Option<Arc<View>>>);
+
+impl<'l> QuotedDocuments<'l> {
+    /// Returns a document as it is in this call; `None` if it cannot be read.
+    fn of(&mut self, root: &'l DeskRoot, path: &'l NotePath) -> Option<Arc<View>> {
+        let read = || root.folder.editor.view(path).ok();
+        self.0
+            .entry((&root.name, path))
+            .or_insert_with(read)
+            .clone()
+    }
+}
+
 /// Returns a link with the sentence around it, as it is in the file now; `None` if it is not there any more.
-fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Option<ListedLink> {
-    let view = of.root.folder.editor.view(&edge.from).ok()?;
+fn listed<'l>(
+    roots: &VisibleRoots<'_>,
+    of: &'l RootLinks<'_>,
+    edge: &'l LinkEdge,
+    views: &mut QuotedDocuments<'l>,
+) -> Option<ListedLink> {
+    let view = views.of(of.root, &edge.from)?;
     if of.state.note(&edge.from)?.digest != *view.hash() {
         return None;
     }
@@ -254,7 +275,7 @@ fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Opti
         fragment => visible(&format!("{}#{fragment}", edge.link.path), MAX_TARGET_CHARS),
     };
     let to = match &edge.to {
-        LinkTarget::Note { path, .. } => note_id(roots, of, path, &edge.to),
+        LinkTarget::Note { path, .. } => note_id(roots, of, path, &edge.to, views),
         LinkTarget::File(path) => id(path),
         LinkTarget::Folder(path) => format!("{}/", id(path)),
         LinkTarget::FolderAbove
@@ -276,19 +297,18 @@ fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Opti
 }
 
 /// Returns the id of a document, or of the section in it that a link leads to.
-fn note_id(
+fn note_id<'l>(
     roots: &VisibleRoots<'_>,
-    of: &RootLinks<'_>,
-    path: &NotePath,
+    of: &'l RootLinks<'_>,
+    path: &'l NotePath,
     target: &LinkTarget,
+    views: &mut QuotedDocuments<'l>,
 ) -> String {
-    let document = || roots.id_of(of.root, path.as_str(), None);
-    let Some(offset) = target_offset(&of.state, target) else {
-        return document();
-    };
-    match of.root.folder.editor.view(path) {
-        Ok(view) => section_id(roots, of.root, &view, offset),
-        Err(_) => document(),
+    let offset = target_offset(&of.state, target);
+    let section = offset.and_then(|offset| Some((offset, views.of(of.root, path)?)));
+    match section {
+        Some((offset, view)) => section_id(roots, of.root, &view, offset),
+        None => roots.id_of(of.root, path.as_str(), None),
     }
 }
 
