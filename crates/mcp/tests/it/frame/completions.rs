@@ -18,7 +18,7 @@ use crate::fixture::{Era, initialize};
 
 fn completing() -> WorldSpec<Shelf> {
     let mut world = library();
-    world.complete = Some(|shelf, request| {
+    world.complete = Some(|shelf, request, _| {
         shelf.waiting.store(true, Ordering::SeqCst);
         match (&request.reference, request.argument.as_str()) {
             (CompletionReference::Prompt(name), "reader") => {
