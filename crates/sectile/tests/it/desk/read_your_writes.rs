@@ -33,7 +33,9 @@ fn the_next_call_sees_every_write_of_the_desk_and_of_other_programs() {
     let desk = TestDesk::new(&[("keep.md", "---\nstatus: kept\n---\n# Keep\n\nzqkeep.\n")]);
     let mut game = Game::new(&desk, SEED);
     for step in 0..steps() {
-        game.step(step);
+        let (before, kind) = game.change();
+        println!("{step}: {kind}");
+        game.look(&before);
     }
     println!("{:?}", game.counts);
     // Every kind of change was made.
@@ -197,8 +199,8 @@ impl<'a> Game<'a> {
         model
     }
 
-    /// Makes one change, and looks at once whether everything shows it.
-    fn step(&mut self, step: usize) {
+    /// Makes one change. Returns what was there before, and the kind of change.
+    fn change(&mut self) -> (Model, &'static str) {
         let before = self.model.clone();
         let is_external = self.dice.one_in(2);
         // Some changes are made while nobody serves the folder.
@@ -210,7 +212,6 @@ impl<'a> Game<'a> {
             true => self.change_outside(),
             false => self.change_at_desk(),
         };
-        println!("{step}: {kind}");
         self.count(kind);
         if is_external {
             self.undone = None;
@@ -220,8 +221,8 @@ impl<'a> Game<'a> {
             self.count("unwatched");
             self.open();
         }
-        assert_eq!(self.on_disk(), self.model, "step {step}: {kind}");
-        self.look(&before);
+        assert_eq!(self.on_disk(), self.model, "{kind}");
+        (before, kind)
     }
 
     /// Ids in notes that another program changed may be lost.
