@@ -14,6 +14,7 @@ import anyio
 from mcp import Client, StdioServerParameters
 from mcp_types import Implementation
 
+import desk_checks
 import docs_checks
 import editor_checks
 import hosted_checks
@@ -23,6 +24,7 @@ from checks import VERSIONS, expect, has_failed
 
 WORLDS = {
     "vault": vault_checks.check,
+    "desk": desk_checks.check,
     "editor": editor_checks.check,
     "docs": docs_checks.check,
     "notebook": notebook_checks.check,

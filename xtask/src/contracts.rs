@@ -15,7 +15,7 @@ use crate::ci;
 use crate::process::Repo;
 
 /// One page for each world that has a contract.
-const PAGES: [&str; 5] = ["docs", "editor", "hosted", "notebook", "vault"];
+const PAGES: [&str; 6] = ["desk", "docs", "editor", "hosted", "notebook", "vault"];
 
 const HEADER: [&str; 3] = ["requirement", "where", "shown by"];
 

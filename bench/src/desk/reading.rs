@@ -10,7 +10,7 @@ use crate::{
     Bench,
     measure::{Report, middle, per_mille},
     notebook::indexing::megabytes,
-    processes::memory,
+    processes::{memory, processor_time},
     server::Server,
 };
 
@@ -20,6 +20,14 @@ const LINKS: Duration = Duration::from_millis(1);
 const CALLS: usize = 400;
 const FEW_CALLS: usize = 100;
 const WARM_UP: usize = 30;
+
+/// How long the calls of a tool took.
+struct CallTimes {
+    half: Duration,
+    nearly_all: Duration,
+    /// The processor time of each call.
+    processor: Duration,
+}
 
 pub(super) fn run(
     report: &mut Report,
@@ -35,17 +43,17 @@ pub(super) fn run(
         folder.count,
         queries.len()
     );
-    targeted(report, &what, found, SEARCH);
+    targeted(report, &what, &found, SEARCH);
     let calls = bench.size(CALLS, FEW_CALLS);
     for (what, query) in filters(folder) {
         let found = measured(&mut server, "search", &vec![asked(&query); calls / 4])?;
-        targeted(report, &format!("{what}: {query}"), found, FILTERS);
+        targeted(report, &format!("{what}: {query}"), &found, FILTERS);
     }
     let links: Vec<Value> = (0..calls)
         .map(|at| json!({ "id": folder.path(at * 37) }))
         .collect();
     let found = measured(&mut server, "links", &links)?;
-    targeted(report, "links of a note", found, LINKS);
+    targeted(report, "links of a note", &found, LINKS);
     others(report, folder, &mut server, calls, &queries)?;
     let resident = memory(server.process(), "VmRSS").context("the memory of a server")?;
     let private = memory(server.process(), "RssAnon").unwrap_or_default();
@@ -103,9 +111,12 @@ fn others(
         ("fetch of a section", "fetch", sections),
         ("fetch of a note", "fetch", notes),
     ] {
-        let mut times = measured(server, tool, &arguments)?;
-        let [half, nearly_all] = [500, 990].map(|share| per_mille(&mut times, share));
-        report.seen(what, &format!("p50 {half:.2?}, p99 {nearly_all:.2?}"));
+        let times = measured(server, tool, &arguments)?;
+        let figures = format!(
+            "p50 {:.2?}, p99 {:.2?}, processor time {:.2?}",
+            times.half, times.nearly_all, times.processor
+        );
+        report.seen(what, &figures);
     }
     Ok(())
 }
@@ -141,11 +152,12 @@ pub(super) fn after_an_external_edit(
 }
 
 /// Calls a tool with each of the arguments; the first calls warm the server up and do not count.
-fn measured(server: &mut Server, tool: &str, arguments: &[Value]) -> Result<Vec<Duration>> {
+fn measured(server: &mut Server, tool: &str, arguments: &[Value]) -> Result<CallTimes> {
     for arguments in arguments.iter().take(WARM_UP) {
         server.call_text(tool, arguments)?;
     }
     let mut times = Vec::with_capacity(arguments.len());
+    let before = processor_time(server);
     for arguments in arguments {
         let (elapsed, text) = server.call_text(tool, arguments)?;
         let is_empty = text.contains("\"total\":0,") && text.contains("\"results\":[]");
@@ -162,14 +174,23 @@ fn measured(server: &mut Server, tool: &str, arguments: &[Value]) -> Result<Vec<
         );
         times.push(elapsed);
     }
-    Ok(times)
+    let processor = processor_time(server).saturating_sub(before);
+    Ok(CallTimes {
+        half: per_mille(&mut times, 500),
+        nearly_all: per_mille(&mut times, 990),
+        processor: processor / u32::try_from(times.len().max(1))?,
+    })
 }
 
-fn targeted(report: &mut Report, what: &str, mut times: Vec<Duration>, target: Duration) {
-    let [half, nearly_all] = [500, 990].map(|share| per_mille(&mut times, share));
+fn targeted(report: &mut Report, what: &str, times: &CallTimes, target: Duration) {
+    let CallTimes {
+        half,
+        nearly_all,
+        processor,
+    } = times;
     let figures = format!(
-        "p50 {half:.2?} (target {target:.0?}), p99 {nearly_all:.2?}; load {}",
+        "p50 {half:.2?} (target {target:.0?}), p99 {nearly_all:.2?}, processor time {processor:.2?}; load {}",
         load()
     );
-    report.line(what, &figures, half <= target);
+    report.line(what, &figures, *half <= target);
 }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Bench,
     measure::{Report, middle},
+    processes::processor_time,
     server::Server,
 };
 
@@ -28,16 +29,16 @@ pub(super) fn run(report: &mut Report, bench: &Bench, folder: &DeskFolder) -> Re
     editor.args(["serve", "editor"]).arg(folder.editor_root());
     let mut editor = Server::start(&mut editor)?;
     editor.initialize()?;
-    let section = section(&mut editor)?;
-    let id = format!("{EDITED}#{section}");
+    let (section, id) = (section(&mut editor)?, desk_section(&mut desk)?);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut taken = [&desk, &editor].map(processor_time);
     let mut edits = 0;
     for _ in 0..bench.size(40, 10) {
         for _ in 0..TURN {
             edits += 1;
             let arguments = json!({ "id": id, "new": text(edits) });
             let (elapsed, said) = desk.call("edit", &arguments)?;
-            ensure!(said["change"].is_u64(), "the edit failed: {said}");
+            ensure!(said["change"].is_string(), "the edit failed: {said}");
             ours.push(elapsed);
         }
         for _ in 0..TURN {
@@ -49,19 +50,24 @@ pub(super) fn run(report: &mut Report, bench: &Bench, folder: &DeskFolder) -> Re
             theirs.push(elapsed);
         }
     }
+    for (taken, server) in taken.iter_mut().zip([&desk, &editor]) {
+        *taken = processor_time(server).saturating_sub(*taken) / u32::try_from(ours.len())?;
+    }
     let last = format!("\"edit number {edits:08}\"", edits = edits - TURN);
     let (_, said) = desk.call("search", &asked(&last))?;
     ensure!(
-        said["results"][0]["id"] == Value::from(id),
+        said["results"][0]["id"] == id,
         "the last edit is not found: {said}"
     );
     desk.stop()?;
     editor.stop()?;
     let best = |times: &[std::time::Duration]| times.iter().min().copied().unwrap_or_default();
     let least = format!(
-        "desk {:.1?}, editor {:.1?}; load {}",
+        "desk {:.1?}, editor {:.1?}; processor time of each {:.2?}, {:.2?}; load {}",
         best(&ours),
         best(&theirs),
+        taken[0],
+        taken[1],
         load()
     );
     let what = format!(
@@ -79,11 +85,22 @@ fn text(edit: usize) -> String {
     line.repeat(SECTION_BYTES / line.len())
 }
 
-/// Returns the id of a section in the middle of the note, which is the same in both folders.
+/// Returns the id of a section in the middle of the note.
 fn section(editor: &mut Server) -> Result<String> {
     let (_, said) = editor.call("list_sections", &json!({ "path": EDITED }))?;
     let sections = said["sections"].as_array().context("no sections")?;
+    middle_id(sections, "section_id")
+}
+
+/// Returns the id of the same section on the desk.
+fn desk_section(desk: &mut Server) -> Result<String> {
+    let (_, said) = desk.call("outline", &json!({ "id": EDITED, "depth": 6 }))?;
+    let items = said["items"].as_array().context("no items")?;
+    middle_id(items, "id")
+}
+
+fn middle_id(sections: &[Value], key: &str) -> Result<String> {
     let section = sections.get(sections.len() / 2).context("no section")?;
-    let id = section["section_id"].as_str();
+    let id = section[key].as_str();
     Ok(id.context("a section without an id")?.to_owned())
 }

@@ -160,9 +160,14 @@ pub(super) const JOBS: [Job; 12] = [
         pair: |party, _| {
             let listed =
                 party.ask_json("list_documents", &json!({ "folder": "projects/harbour" }))?;
+            let mut found = String::new();
             for path in paths(&listed)? {
-                party.ask("get_document", &json!({ "path": path }))?;
+                found += &party.ask("get_document", &json!({ "path": path }))?;
             }
+            ensure!(
+                found.contains("badges") && found.contains("insurer"),
+                "{found}"
+            );
             Ok(Outcome::Done)
         },
         files: |party, root| read_folder(party, root, "projects/harbour").map(done),
@@ -340,8 +345,8 @@ pub(super) const JOBS: [Job; 12] = [
         pair: |party, _| {
             let path = "archive/harbour/plan.md";
             let history = party.ask_json("history", &json!({ "path": path }))?;
-            let all = history["entries"].as_array().context("no entries")?;
-            let entry = &all.last().context("no entry")?["entry"];
+            let all = history["history"].as_array().context("no history")?;
+            let entry = &all.last().context("no entry")?["details"]["entry"];
             party
                 .ask("undo", &json!({ "path": path, "entry": entry }))
                 .map(done)
@@ -369,7 +374,7 @@ fn section_id(listed: &Value, heading: &str) -> Result<Value> {
 /// Returns the paths in the editor's list of documents.
 fn paths(listed: &Value) -> Result<Vec<String>> {
     let documents = listed["documents"].as_array().context("no documents")?;
-    let paths = documents.iter().filter_map(|one| one["path"].as_str());
+    let paths = documents.iter().filter_map(Value::as_str);
     Ok(paths.map(str::to_owned).collect())
 }
 

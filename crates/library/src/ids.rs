@@ -23,17 +23,15 @@ pub struct SourceId {
 
 impl SourceId {
     /// Creates the id of the passage `span` of a notebook, whose bytes have this digest.
-    pub fn new(
-        collection: &str,
-        notebook: &NotePath,
-        span: Span,
-        digest: impl Into<ChunkDigest>,
-    ) -> Self {
+    pub fn new<'d, D>(collection: &str, notebook: &NotePath, span: Span, digest: &'d D) -> Self
+    where
+        ChunkDigest: From<&'d D>,
+    {
         Self {
             collection: collection.to_owned(),
             notebook: notebook.clone(),
             span,
-            digest: digest.into().to_string(),
+            digest: ChunkDigest::from(digest).to_string(),
         }
     }
 
@@ -65,8 +63,11 @@ impl SourceId {
     }
 
     /// Returns whether bytes with this digest are those that the id was made for.
-    pub fn is_of(&self, digest: impl Into<ChunkDigest>) -> bool {
-        digest.into().to_string() == self.digest
+    pub fn is_of<'d, D>(&self, digest: &'d D) -> bool
+    where
+        ChunkDigest: From<&'d D>,
+    {
+        ChunkDigest::from(digest).to_string() == self.digest
     }
 }
 

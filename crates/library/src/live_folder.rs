@@ -298,10 +298,6 @@ impl LiveFolder {
         }
     }
 
-    fn waker(&self) -> mpsc::Sender<()> {
-        self.waker.clone()
-    }
-
     fn called(&self) {
         let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.called_at.store(now, Ordering::Relaxed);

@@ -49,6 +49,9 @@ fn list_tools(expected: ExpectedReply) -> Request {
 const VAULT_TOOLS: &str =
     "get_document_tree get_metadata_facets get_note_outline get_section_source";
 
+const DESK_TOOLS: &str =
+    "search fetch outline links changes create edit set_fields rename delete undo";
+
 /// The tools of the contract that the editor follows.
 const EDITOR_TOOLS: &str = "insert_section delete_section update_section move_section get_section \
                             list_sections undo redo get_document";
@@ -63,6 +66,7 @@ const INSERT: &str =
 fn requests(kind: SubjectKind) -> Vec<Request> {
     match kind {
         SubjectKind::Vault | SubjectKind::Hosted => vault(),
+        SubjectKind::Desk => desk(),
         SubjectKind::EditorFolder => editor_folder(),
         SubjectKind::EditorDocument => editor_document(),
         SubjectKind::Docs => docs(),
@@ -78,6 +82,20 @@ fn vault() -> Vec<Request> {
     let mut requests = vec![list_tools(Names(VAULT_TOOLS))];
     requests.extend(VAULT_TOOLS.split(' ').map(read));
     requests
+}
+
+fn desk() -> Vec<Request> {
+    let outline = format!("outline --tool-arg id={NOTE}");
+    let edit = format!("edit --tool-arg id={NOTE}#Second new=Some+text.");
+    let field = format!("set_fields --tool-arg id={NOTE} set={{\"status\":\"open\"}}");
+    let found = "search --tool-arg query=status:open";
+    vec![
+        list_tools(Names(DESK_TOOLS)),
+        call(&outline, "/structuredContent/items/0/title", Text("First")),
+        call(&edit, "/content/0/type", Text("text")),
+        call(&field, "/structuredContent/id", Text(NOTE)),
+        call(found, "/structuredContent/results/0/id", Text(NOTE)),
+    ]
 }
 
 fn editor_folder() -> Vec<Request> {

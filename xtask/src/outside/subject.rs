@@ -34,6 +34,7 @@ const NOTES: &[(&str, &str)] = &[
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SubjectKind {
     Vault,
+    Desk,
     EditorFolder,
     EditorDocument,
     Docs,
@@ -127,6 +128,7 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
     };
     Ok(vec![
         subject(SubjectKind::Vault, "vault", "vault", "")?,
+        subject(SubjectKind::Desk, "desk", "desk", "")?,
         subject(SubjectKind::EditorFolder, "editor-folder", "editor", "")?,
         subject(
             SubjectKind::EditorDocument,

@@ -11,8 +11,17 @@ const MOST_PARTS: usize = 16;
 const MOST_STEPS: usize = 10_000;
 
 /// Returns the positions of the sections that `text` names, in order: by heading, or by headings with `/` or `#`
-/// between them, each below the one before. A heading that contains the separator wins over a path.
+/// between them, each below the one before. The letter case given wins over another, and then a heading that contains the
+/// separator over a path.
 pub(super) fn sections_at(view: &View, text: &str) -> Vec<usize> {
+    let exact = sections_in_case(view, text, LetterCase::Matters);
+    match exact.is_empty() {
+        true => sections_in_case(view, text, LetterCase::MayDiffer),
+        false => exact,
+    }
+}
+
+fn sections_in_case(view: &View, text: &str, case: LetterCase) -> Vec<usize> {
     let mut cuts: Vec<usize> = text.match_indices(['/', '#']).map(|(at, _)| at).collect();
     if cuts.len() >= MOST_PARTS {
         cuts.clear();
@@ -24,6 +33,7 @@ pub(super) fn sections_at(view: &View, text: &str) -> Vec<usize> {
     let mut search = PathSearch {
         view,
         text,
+        case,
         cuts,
         spans,
         named: HashMap::new(),
@@ -39,6 +49,7 @@ pub(super) fn sections_at(view: &View, text: &str) -> Vec<usize> {
 struct PathSearch<'v> {
     view: &'v View,
     text: &'v str,
+    case: LetterCase,
     /// The offsets of the separators.
     cuts: Vec<usize>,
     /// The bytes of each section with its subsections.
@@ -84,10 +95,11 @@ impl PathSearch<'_> {
         if given.is_empty() {
             return Vec::new();
         }
-        let view = self.view;
-        let all = self.named.entry(part).or_insert_with(|| {
-            sections_named(view.bytes(), view.document(), given, LetterCase::MayDiffer)
-        });
+        let (view, case) = (self.view, self.case);
+        let all = self
+            .named
+            .entry(part)
+            .or_insert_with(|| sections_named(view.bytes(), view.document(), given, case));
         let found = all.iter().filter(|position| within.contains(position));
         found.copied().collect()
     }

@@ -48,6 +48,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// Filling the second tier is tried again after this long, and each time after twice as long, up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(300);
+/// How often a running filler is looked after.
+const FILL_CHECK: Duration = Duration::from_millis(250);
 /// A caller is given way for this long after a call.
 const POLITE: Duration = Duration::from_millis(200);
 const POLITE_STEP: Duration = Duration::from_millis(20);
@@ -174,9 +176,8 @@ impl Keeper {
         }
         match (live.engine.lock().uncached, self.retry) {
             (Some(_), _) => QUIET / 4,
-            (None, Some((at, _))) if self.filler.is_none() => {
-                at.saturating_duration_since(Instant::now()).min(PAUSE)
-            }
+            (None, _) if self.filler.is_some() => FILL_CHECK,
+            (None, Some((at, _))) => at.saturating_duration_since(Instant::now()).min(PAUSE),
             (None, _) => PAUSE,
         }
     }
@@ -332,7 +333,6 @@ fn spawn_filler(live: &Arc<LiveFolder>, location: &Path) -> Option<JoinHandle<bo
     let second = live.models.second?;
     let (first, library) = (live.models.first, Arc::clone(&live.library));
     let (weak, location) = (Arc::downgrade(live), location.to_owned());
-    let wake = live.waker();
     let work = move || {
         let stop = || {
             loop {
@@ -356,12 +356,7 @@ fn spawn_filler(live: &Arc<LiveFolder>, location: &Path) -> Option<JoinHandle<bo
             stop: &stop,
             progress: &|_| {},
         };
-        let filled = fill(job, &location);
-        // The receiver is gone when the folder is.
-        if wake.send(()).is_err() {
-            tracing::trace!("the folder is not served any more");
-        }
-        match filled {
+        match fill(job, &location) {
             Ok(report) => report.complete,
             Err(error) => {
                 tracing::debug!(?error, "the second tier cannot be filled");

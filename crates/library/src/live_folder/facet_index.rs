@@ -62,10 +62,14 @@ impl FacetIndex {
     }
 
     /// Returns those of `notes`, which are all notes of the folder, that pass the filters of a query, in their order.
-    pub fn select(&self, query: &FolderQuery, notes: &[Arc<NoteRecord>]) -> Vec<Arc<NoteRecord>> {
+    pub fn select<'n>(
+        &'n self,
+        query: &FolderQuery,
+        notes: &'n [Arc<NoteRecord>],
+    ) -> Vec<&'n Arc<NoteRecord>> {
         if let Some(candidates) = self.candidates(query) {
             let found = candidates.iter().filter(|note| query.matches(note));
-            return found.cloned().collect();
+            return found.collect();
         }
         // What is excluded is looked up, so that only dates have to be compared in every note.
         let excluded: HashSet<*const NoteRecord> = query
@@ -78,7 +82,7 @@ impl FacetIndex {
         let is_in = |note: &&Arc<NoteRecord>| {
             !excluded.contains(&Arc::as_ptr(note)) && query.matches_rest(note)
         };
-        notes.iter().filter(is_in).cloned().collect()
+        notes.iter().filter(is_in).collect()
     }
 }
 

@@ -10,8 +10,9 @@ use sectile_markdown::NotePath;
 
 use crate::live_folder::NoteRecord;
 
-/// The number of parts that are copied on their own. With 100,000 keys, a change copies some hundred of them.
-const PARTS: usize = 512;
+/// The number of parts that are copied on their own. With 100,000 keys, a change copies about a hundred
+/// of them for each of its own.
+const PARTS: usize = 1024;
 
 /// A kind of key, so that equal texts of different kinds have different keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Search in a folder.
 
-use std::{cell::OnceCell, cmp::Reverse, ops::Range};
+use std::{cell::OnceCell, cmp::Reverse, ops::Range, sync::Arc};
 
 use sectile_markdown::{NotePath, Span};
 use sectile_retrieval::{ChunkHit, Correction, Form, SearchResults};
@@ -76,32 +76,38 @@ impl FolderState {
 
     /// Lists the notes that pass the filters, or their tasks.
     fn by_filters(&self, query: &FolderQuery, range: Range<usize>, found: &mut FolderHits) {
-        let mut notes = match query.has_filters() {
+        let mut notes: Vec<&Arc<NoteRecord>> = match query.has_filters() {
             true => self.facets().select(query, self.notes()),
-            false => self.notes().to_vec(),
+            false => self.notes().iter().collect(),
         };
         if query.order() == HitOrder::Modified {
-            notes.sort_by_key(|note| Reverse(note.stamp.modified));
+            let needed = match query.tasks() {
+                Some(_) => notes.len(),
+                None => range.end,
+            };
+            newest_first(&mut notes, needed);
         }
-        let mut places: Vec<(&NoteRecord, Span)> = Vec::with_capacity(notes.len());
-        for note in &notes {
-            match query.tasks() {
-                Some(tasks) => places
-                    .extend(tasks_in(note, tasks, whole(note)).map(|span| (note.as_ref(), span))),
-                None => places.push((note, whole(note))),
+        let hit = |note: &NoteRecord, span: Span| FolderHit {
+            path: note.path.clone(),
+            span,
+            heading_path: headings_above(note, span),
+            score: 0,
+            matched: Vec::new(),
+        };
+        let Some(tasks) = query.tasks() else {
+            found.total = notes.len();
+            let notes = notes.into_iter().skip(range.start).take(range.len());
+            found.hits = notes.map(|note| hit(note, whole(note))).collect();
+            return;
+        };
+        for note in notes {
+            for span in tasks_in(note, tasks, whole(note)) {
+                if range.contains(&found.total) {
+                    found.hits.push(hit(note, span));
+                }
+                found.total += 1;
             }
         }
-        found.total = places.len();
-        let places = places.into_iter().skip(range.start).take(range.len());
-        found.hits = places
-            .map(|(note, span)| FolderHit {
-                path: note.path.clone(),
-                span,
-                heading_path: headings_above(note, span),
-                score: 0,
-                matched: Vec::new(),
-            })
-            .collect();
     }
 
     fn by_words(
@@ -293,6 +299,20 @@ impl<'q> PhraseReader<'q> {
     }
 }
 
+/// Puts the `needed` newest notes first, in order; those of one time stay in the order of their paths.
+fn newest_first(notes: &mut Vec<&Arc<NoteRecord>>, needed: usize) {
+    let keys = notes.iter().enumerate();
+    let mut keys: Vec<_> = keys
+        .map(|(at, note)| (Reverse(note.stamp.modified), at))
+        .collect();
+    let needed = needed.min(keys.len());
+    if needed < keys.len() {
+        keys.select_nth_unstable(needed);
+    }
+    keys[..needed].sort_unstable();
+    *notes = keys.into_iter().map(|(_, at)| notes[at]).collect();
+}
+
 /// Returns the span of a whole note.
 fn whole(note: &NoteRecord) -> Span {
     Span::new(0, usize::try_from(note.stamp.bytes).unwrap_or(usize::MAX))
@@ -321,4 +341,30 @@ fn headings_above(note: &NoteRecord, span: Span) -> Vec<String> {
         .chain(headings)
         .map(str::to_owned)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live_folder::testing::note;
+
+    #[test]
+    fn the_newest_notes_come_first_however_many_are_needed() {
+        let times = [3, 1, 7, 7, 0, 5, 7, 2];
+        let notes = times.iter().enumerate().map(|(at, time)| {
+            let mut note = NoteRecord::clone(&note(&format!("{at}.md"), "text"));
+            note.stamp.modified = *time;
+            Arc::new(note)
+        });
+        let notes: Vec<Arc<NoteRecord>> = notes.collect();
+        let mut all: Vec<&Arc<NoteRecord>> = notes.iter().collect();
+        all.sort_by_key(|note| Reverse(note.stamp.modified));
+        for needed in 0..=notes.len() + 1 {
+            let mut some: Vec<&Arc<NoteRecord>> = notes.iter().collect();
+            newest_first(&mut some, needed);
+            assert_eq!(some.len(), notes.len());
+            let needed = needed.min(notes.len());
+            assert_eq!(some[..needed], all[..needed], "{needed}");
+        }
+    }
 }

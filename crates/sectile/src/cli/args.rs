@@ -54,11 +54,15 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, for the whole run, and clap does not take boxes"
+)]
 pub(super) enum Command {
     /// Serve a folder to MCP clients, on stdio unless --http is given.
     Serve(ServeArgs),
     /// Search a folder of notes by words, meaning and filters.
-    Search(super::desk::SearchArgs),
+    Search(super::desk::DeskSearchArgs),
     /// Print a note, a section, or several.
     Fetch(super::desk::FetchArgs),
     /// Show the folders and documents of a desk, or the headings of a document.

@@ -12,8 +12,8 @@ use sectile_mcp::{CallContext, Failure, FailureKind, JsonObject};
 use serde_json::{Value, json};
 
 pub(super) use self::args::{
-    ChangesArgs, CreateArgs, DeleteArgs, DeskArgs, EditTextArgs, FetchArgs, LinksArgs, OpenArgs,
-    OutlineArgs, RenameArgs, SearchArgs, SetArgs, UndoArgs,
+    ChangesArgs, CreateArgs, DeleteArgs, DeskArgs, DeskSearchArgs, EditTextArgs, FetchArgs,
+    LinksArgs, OpenArgs, OutlineArgs, RenameArgs, SetArgs, UndoArgs,
 };
 use self::ids::ShellIds;
 use super::{
@@ -25,7 +25,7 @@ use crate::worlds::desk::{self, DeskWorld};
 /// A budget that nothing exceeds, for people who asked to see all of it.
 const NO_BUDGET: u64 = 1_000_000_000;
 
-pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
+pub(super) fn search(args: &DeskSearchArgs) -> Result<(), CliError> {
     let session = DeskSession::open(&args.desk, &[])?;
     let query = args.query.join(" ");
     let call = json!({ "query": query, "limit": args.limit, "cursor": args.cursor });
@@ -309,6 +309,10 @@ fn json_of(value: &YamlValue) -> Value {
 }
 
 /// Opens an address with the program that the system has for it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "people ask for the program that shows the note"
+)]
 fn open_in_its_program(url: &str) -> Result<(), CliError> {
     let program = match std::env::consts::OS {
         "macos" => "open",

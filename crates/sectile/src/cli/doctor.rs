@@ -124,6 +124,9 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         },
         (None, None) => {}
     }
+    if let Some(settings) = settings.as_ref().filter(|_| args.root.is_none()) {
+        problems += desk(settings, &journal)?;
+    }
     problems += clients()?;
     match problems {
         0 => Ok(()),
@@ -132,6 +135,34 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             "{more} problems were found."
         ))),
     }
+}
+
+/// Checks the roots of the desk in the settings, and the history of each. Returns the number of problems.
+fn desk(
+    settings: &Settings,
+    journal: &dyn Fn(&Path) -> Result<usize, CliError>,
+) -> Result<usize, CliError> {
+    let desk = &settings.worlds.desk;
+    let alone = desk.root.iter().map(|root| ("desk.root".to_owned(), root));
+    let named = desk.roots.iter().map(|root| {
+        let setting = format!("desk.roots.{}", root.name);
+        (setting, &root.location)
+    });
+    let mut problems = 0;
+    for (setting, location) in alone.chain(named) {
+        match editable(location) {
+            Ok(()) => {
+                good(&format!("desk: {setting} can be read"))?;
+                problems += journal(location)?;
+                histories(location)?;
+            }
+            Err(what) => {
+                problems += 1;
+                bad(&format!("desk: {what}; correct {setting}"))?;
+            }
+        }
+    }
+    Ok(problems)
 }
 
 /// Checks the files of the clients. Returns the number of problems.

@@ -54,19 +54,7 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
             let sections = desk.call("list_sections", json!({ "path": desk.path(path)? }))?;
             desk.print(&sections, show::sections)
         }
-        EditCommand::Get { target, subtree } => {
-            let (answer, part) = match desk.section(target)? {
-                (_, Some(_)) => (desk.get(target, *subtree)?, "content"),
-                (path, None) => (
-                    desk.call("get_document", json!({ "path": path }))?,
-                    "document",
-                ),
-            };
-            match args.json {
-                true => print(format_args!("{answer}\n")),
-                false => print_note_text(&show::note_text(&answer, part)),
-            }
-        }
+        EditCommand::Get { target, subtree } => desk.show_text(target, *subtree),
         EditCommand::Insert {
             path,
             heading,
@@ -297,6 +285,21 @@ impl EditSession {
             print(format_args!("{value}\n"))
         } else {
             print(show(value))
+        }
+    }
+
+    /// Prints the text of a section, or of a document if no section is given.
+    fn show_text(&self, target: &SectionArgs, subtree: bool) -> Result<(), CliError> {
+        let (answer, part) = match self.section(target)? {
+            (_, Some(_)) => (self.get(target, subtree)?, "content"),
+            (path, None) => (
+                self.call("get_document", json!({ "path": path }))?,
+                "document",
+            ),
+        };
+        match self.json {
+            true => print(format_args!("{answer}\n")),
+            false => print_note_text(&show::note_text(&answer, part)),
         }
     }
 

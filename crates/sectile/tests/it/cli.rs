@@ -74,6 +74,7 @@ impl Home {
             .current_dir(self.path("work"))
             .env("HOME", self.path("home"))
             .env("XDG_CONFIG_HOME", self.path("home/config"))
+            .env("XDG_CACHE_HOME", self.path("home/cache"))
             .env("TMPDIR", self.path("tmp"))
             .env("COLUMNS", "100")
             .stdin(Pipe::null());

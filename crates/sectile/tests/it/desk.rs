@@ -1,23 +1,37 @@
 //! The desk, through the real binary.
 
+use serde_json::Value;
+
+/// Bad input of every kind.
+mod bad_input;
 /// Callers that are bound to roots.
 mod callers;
+/// Listings, schemas and sample answers, pinned.
+mod contract;
 /// The codes of errors, and what they say.
 mod errors;
 /// What `fetch` answers: exact bytes, budgets, pages, several ids, and the form for connectors.
 mod fetch;
 /// What clients are told when they connect, and what they are offered.
 mod greeting;
+/// What is hidden answers like what does not exist.
+mod hidden;
 /// The edges of `links`.
 mod links;
 /// The lists of `outline` and `changes`.
 mod lists;
 /// The memory preset.
 mod memory;
+/// Both eras, both transports, and budgets.
+mod protocol;
+/// Random edits by the desk and by other programs, each seen by the next call.
+mod read_your_writes;
 /// Several roots, their rules, and settings that are refused.
 mod roots;
 /// What `search` answers.
 mod search;
+/// Reading a desk with several roots.
+mod several_roots;
 /// Folders that are not what they seem, and disks that cannot be written.
 mod untrusted;
 /// The tools that write.
@@ -50,3 +64,31 @@ const READ_NOTES: &[(&str, &str)] = &[
     ("inbox.md", "Loose thoughts about boats.\n"),
     ("AGENTS.md", "# Guide\n\nWrite short notes.\n"),
 ];
+
+/// An answer as text, without what differs between any two folders: the ends of the ids of sections, which are made up when
+/// a document is first seen, and the times of changes.
+fn settled(answer: &Value) -> String {
+    let text = answer.to_string();
+    let (mut settled, mut rest) = (String::new(), text.as_str());
+    while let Some(at) = rest.find(['#', 'T']) {
+        let is_time = rest[at..].starts_with('T');
+        let is_part = |c: char| match is_time {
+            true => c.is_ascii_digit() || ":.Z".contains(c),
+            false => c.is_alphanumeric() || c == '-',
+        };
+        let word = rest[at + 1..].split(|c| !is_part(c)).next().unwrap();
+        let (start, end) = word.rsplit_once('-').unwrap_or((word, ""));
+        settled += &rest[..at];
+        // As in 2026-01-31T10:00:00.5Z and in projects/plan.md#budget-2ijasjab8etc1.
+        match (is_time, end.len()) {
+            (true, _) if word.len() >= 9 && word.ends_with('Z') => {
+                settled.truncate(settled.len() - "2026-01-31".len());
+                settled += "[time]";
+            }
+            (false, 8..=14) => settled += &format!("#{start}-[id]"),
+            _ => settled += &rest[at..=at + word.len()],
+        }
+        rest = &rest[at + 1 + word.len()..];
+    }
+    settled + rest
+}

@@ -16,7 +16,7 @@ mod damage;
 /// Same question, same notebooks, same bytes.
 mod determinism;
 /// Numbers that look random and are the same for the same seed.
-mod dice;
+pub(crate) mod dice;
 /// How well documents are found, on a public test set.
 mod eval;
 /// What is found follows the files while the server runs.

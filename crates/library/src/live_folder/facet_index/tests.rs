@@ -109,7 +109,7 @@ proptest! {
         }
         for text in QUERIES {
             let query = query(text, &index);
-            let expected: Vec<_> = state.notes.iter().filter(|note| query.matches(note)).cloned().collect();
+            let expected: Vec<_> = state.notes.iter().filter(|note| query.matches(note)).collect();
             prop_assert_eq!(index.select(&query, &state.notes), expected, "{}", text);
         }
         let fields = state.notes.iter().flat_map(|note| &note.properties.fields);

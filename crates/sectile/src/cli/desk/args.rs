@@ -33,7 +33,7 @@ Filters go in the query; alone, they list notes:
   sectile search is:task path:projects/harbour   open tasks
   sectile search 'status:draft -tag:old'         any field of the front matter
   sectile search sort:modified --limit 5         the notes changed last")]
-pub(in crate::cli) struct SearchArgs {
+pub(in crate::cli) struct DeskSearchArgs {
     /// Words, a question, filters.
     #[arg(value_name = "QUERY", required = true)]
     pub(super) query: Vec<String>,

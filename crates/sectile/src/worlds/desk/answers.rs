@@ -37,7 +37,7 @@ const MOST_NAME: usize = 100;
 
 /// The result of a write.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct WriteAnswer {
+pub(super) struct DeskWriteAnswer {
     /// Canonical id.
     id: String,
     /// Its base now.
@@ -96,7 +96,7 @@ pub(super) enum AnswerSubject {
 }
 
 /// A write to make. The handlers of all tools that write produce one.
-pub(super) struct PendingWrite<'a> {
+pub(super) struct PlannedWrite<'a> {
     pub(super) root: &'a DeskRoot,
     /// The name of the tool.
     pub(super) tool: &'static str,
@@ -111,7 +111,7 @@ pub(super) struct PendingWrite<'a> {
     pub(super) fits_changed_document: bool,
 }
 
-impl WriteAnswer {
+impl DeskWriteAnswer {
     /// Returns the answer to something that the history does not record.
     pub(super) fn without_change(id: String) -> (Self, AnswerFacts) {
         let answer = Self {
@@ -128,7 +128,7 @@ impl WriteAnswer {
     }
 }
 
-impl<'a> PendingWrite<'a> {
+impl<'a> PlannedWrite<'a> {
     /// Makes a write with these operations, about the document that they name.
     pub(super) fn new(
         root: &'a DeskRoot,
@@ -152,9 +152,9 @@ impl<'a> PendingWrite<'a> {
 /// Finishes a tool that writes: `planned` decides what; the rest is the same for all.
 pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     tool: ToolBuilder<DeskWorld>,
-    planned: for<'a> fn(&VisibleRoots<'a>, P) -> Result<PendingWrite<'a>, Failure>,
+    planned: for<'a> fn(&VisibleRoots<'a>, P) -> Result<PlannedWrite<'a>, Failure>,
 ) -> Tool<DeskWorld> {
-    tool.call_raw::<P, WriteAnswer>(move |world, arguments: JsonObject, context| {
+    tool.call_raw::<P, DeskWriteAnswer>(move |world, arguments: JsonObject, context| {
         let digest = arguments_digest(&arguments);
         let roots = world.roots_for(context);
         let write = planned(&roots, decode(arguments)?)?;
@@ -167,9 +167,9 @@ impl VisibleRoots<'_> {
     /// Makes a write and reports what it did. `digest` is that of the arguments, so that a retry is recognized.
     pub(super) fn write(
         &self,
-        write: PendingWrite<'_>,
+        write: PlannedWrite<'_>,
         digest: &str,
-    ) -> Result<(WriteAnswer, AnswerFacts), Failure> {
+    ) -> Result<(DeskWriteAnswer, AnswerFacts), Failure> {
         let mut bases = write.operations.iter().filter_map(Operation::expected_hash);
         if !bases.all(is_hash) {
             let what = "`base` is not one that an answer gave. Nothing was written.";
@@ -254,7 +254,7 @@ impl VisibleRoots<'_> {
         subject: AnswerSubject,
         id: String,
         is_preview: bool,
-    ) -> (WriteAnswer, AnswerFacts) {
+    ) -> (DeskWriteAnswer, AnswerFacts) {
         let first = report.steps.first();
         let section = first.and_then(|step| step.section.as_ref());
         let path = first.map(|step| step.path.as_str());
@@ -286,7 +286,7 @@ impl VisibleRoots<'_> {
         }
         let broken = report.broken_links.iter().take(MOST_BROKEN);
         let count = report.documents.len();
-        let mut answer = WriteAnswer {
+        let mut answer = DeskWriteAnswer {
             id,
             base,
             change: report.entry.map(|number| self.change_id(root, number)),

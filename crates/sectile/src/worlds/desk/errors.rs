@@ -146,6 +146,8 @@ pub(super) fn named(given: &str) -> String {
 pub(super) fn library_failure(error: &LibraryError) -> Failure {
     match error {
         LibraryError::Cancelled => failure(&CANCELLED, error.to_string(), ""),
+        // Reading and writing report it alike.
+        LibraryError::FolderNotFound => failure(&ROOT_GONE, EditorError::RootGone.to_string(), ""),
         error => failure(&IO, error.to_string(), ""),
     }
 }
@@ -330,7 +332,7 @@ mod tests {
     #[test]
     fn a_path_that_could_be_on_this_machine_is_not_repeated() {
         assert_eq!(named("a.md"), "\"a.md\"");
-        for path in ["/home/ada/a.md", "C:\\a.md", "file:///a.md"] {
+        for path in ["/srv/ada/a.md", "C:\\a.md", "file:///a.md"] {
             assert_eq!(named(path), "\"/…\"");
         }
     }

@@ -173,9 +173,12 @@ pub(super) fn read_answer(
             answer.line(&part.head(&part_hash(&item.base()), "not shown: the budget is 0"));
             continue;
         }
+        let is_first = answer.text.is_empty();
         shown = part.write(&mut answer, |offset| page_cursor(index, offset, state));
         if shown.end < text.len() {
-            next = Some(page_cursor(index, shown.end, state));
+            // A cursor that leads to the same place would be followed forever.
+            let is_stuck = is_first && shown.is_empty();
+            next = (!is_stuck).then(|| page_cursor(index, shown.end, state));
             break;
         }
     }
@@ -259,6 +262,14 @@ impl ItemPart<'_> {
             answer.body(&self.text[start..], page.tokens);
             return Span::new(start, length);
         };
+        if page.end == start {
+            let what = match answer.text.is_empty() {
+                true => "not shown: the budget is too small".to_owned(),
+                false => format!("not shown for lack of room: cursor {}", next(start)),
+            };
+            answer.line(&self.head(&part_hash(&base), &what));
+            return Span::new(start, start);
+        }
         let lines = match start == 0 && starts.len() > 1 {
             true => self.item.section_lines(room / SECTIONS_SHARE),
             false => String::new(),
@@ -284,14 +295,8 @@ impl ItemPart<'_> {
     ) {
         let (start, end) = (self.offset, page.end);
         let remain = estimate_tokens(&self.text[end..]);
-        let shown = match start == end {
-            true => "no room for text".to_owned(),
-            false => format!(
-                "bytes {start} to {end} of {}, cut after {}",
-                self.text.len(),
-                cut.name()
-            ),
-        };
+        let (length, cut) = (self.text.len(), cut.name());
+        let shown = format!("bytes {start} to {end} of {length}, cut after {cut}");
         let sections = if lines.is_empty() {
             ""
         } else {

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use sectile_library::{clock, editable_folder::EditableFolder, live_folder::LiveFolderOptions};
+use sectile_library::{
+    clock,
+    editable_folder::EditableFolder,
+    live_folder::{CacheFolder, LiveFolderOptions},
+};
 use sectile_markdown::Digest;
 use sectile_mcp::Surface;
 use sectile_vault::{
@@ -115,7 +119,20 @@ fn open_roots(
         };
         opened.push(open_root(root, location, &options)?);
     }
+    if background {
+        limit_cache(settings);
+    }
     Ok(Some(DeskWorld { roots: opened }))
+}
+
+/// Removes indexes that were not used for the longest time, if all together are too large. Those in use stay.
+fn limit_cache(settings: &DeskSettings) {
+    let Some(cache) = &settings.cache else {
+        return;
+    };
+    if let Err(error) = CacheFolder::new(cache).shrink(settings.cache_limit, None) {
+        tracing::debug!(kind = ?error.kind(), "the cache folder cannot be made smaller");
+    }
 }
 
 /// What the roots of a desk have in common.
@@ -217,7 +234,11 @@ fn open_root(
         );
     }
     Ok(DeskRoot {
-        urls: UrlStyle::of_folder(settings.url_template.as_deref(), &location),
+        urls: UrlStyle::of_folder(
+            options.settings.url_template.as_deref(),
+            folder.editor.root(),
+            &location.file_name().unwrap_or_default().to_string_lossy(),
+        ),
         name: root.name.clone(),
         location,
         folder,

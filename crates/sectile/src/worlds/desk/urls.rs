@@ -4,9 +4,8 @@
 //! say what is meant and lead nowhere. An address with a place of this machine is made only from a template that the user
 //! wrote: a client that is not on this machine could not open it, and should not learn it.
 
-use std::path::Path;
-
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sectile_vault::{NotePath, PathEntry, Root};
 
 use super::{
     fetched::ReadItem,
@@ -50,13 +49,13 @@ pub(super) struct UrlTarget<'a> {
 }
 
 impl UrlStyle {
-    /// Returns the style for the folder at `location`: the template if there is one.
-    pub(super) fn of_folder(template: Option<&str>, location: &Path) -> Self {
-        match (template, location.file_name()) {
+    /// Returns the style for the folder `root`, which people know by `name`: the template if there is one.
+    pub(super) fn of_folder(template: Option<&str>, root: &Root, name: &str) -> Self {
+        let settings = NotePath::parse_vault(".obsidian").ok();
+        let settings = settings.and_then(|path| root.find(&path));
+        match (template, settings) {
             (Some(template), _) => Self::Template(template.to_owned()),
-            (None, Some(name)) if location.join(".obsidian").is_dir() => {
-                Self::Obsidian(name.to_string_lossy().into_owned())
-            }
+            (None, Some(PathEntry::Folder(_))) => Self::Obsidian(name.to_owned()),
             (None, _) => Self::Sectile,
         }
     }
@@ -219,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_template_has_a_scheme_and_known_names() {
-        for good in ["https://x/{path}", "file:///home/me/{path}", "x-app:{id}"] {
+        for good in ["https://x/{path}", "file:///srv/notes/{path}", "x-app:{id}"] {
             assert!(is_template(good), "{good}");
         }
         for bad in [

@@ -131,19 +131,21 @@ fn a_script_gets_the_code_of_an_error() {
 #[test]
 fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     let home = vault();
-    assert_eq!(home.run(&["search", "hay"]).code, Some(0));
+    let cache = home.path("cache");
+    let cache = [("XDG_CACHE_HOME", text(&cache))];
+    let listed = || {
+        let ran = home.run_with(&["cache", "--json"], &cache);
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    assert_eq!(home.run_with(&["search", "hay"], &cache).code, Some(0));
     assert!(!home.path("work/.sectile/notebook").exists());
-    let listed = json(&home, &["cache"]);
-    assert_eq!(listed["indexes"].as_array().unwrap().len(), 1, "{listed}");
-    assert!(listed["bytes"].as_u64().unwrap() > 1000, "{listed}");
-    let ran = home.run(&["cache", "--clear", "--all"]);
+    let before = listed();
+    assert_eq!(before["indexes"].as_array().unwrap().len(), 1, "{before}");
+    assert!(before["bytes"].as_u64().unwrap() > 1000, "{before}");
+    let ran = home.run_with(&["cache", "--clear", "--all"], &cache);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let after = json(&home, &["cache"]);
-    assert_eq!(
-        after["indexes"],
-        serde_json::json!([]),
-        "{after}"
-    );
+    let after = listed();
+    assert_eq!(after["indexes"], serde_json::json!([]), "{after}");
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
 

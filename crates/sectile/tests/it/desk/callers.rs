@@ -8,7 +8,7 @@ use crate::fixture::{Era, Http, TestVault, sectile};
 
 const ERA: Era = Era::Stateless;
 
-fn key_of(vault: &TestVault, user: &str, roots: &[&str]) -> String {
+pub(super) fn key_of(vault: &TestVault, user: &str, roots: &[&str]) -> String {
     let mut command = sectile();
     command.args(["auth", "add-key", "--role", "editor", "--user", user]);
     for root in roots {
@@ -27,15 +27,17 @@ struct TwoDesks {
     alone: TestVault,
 }
 
-fn call(server: &Http<'_>, key: &str, tool: &str, arguments: &Value) -> Value {
+pub(super) fn call(server: &Http<'_>, key: &str, tool: &str, arguments: &Value) -> Value {
     let message = ERA.call(7, tool, arguments.clone());
     let answer = server.post_with(ERA, &message, &[("X-Api-Key", key)]);
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["result"].clone()
 }
 
-fn serve<'a>(vault: &'a TestVault, roots: &str) -> Http<'a> {
-    let settings = format!("[server.auth]\nkeys_file = 'keys.toml'\n[desk.roots]\n{roots}");
+pub(super) fn serve<'a>(vault: &'a TestVault, roots: &str) -> Http<'a> {
+    let settings = format!(
+        "[server.auth]\nkeys_file = 'keys.toml'\n[server.limits]\nrequests_per_minute = 0\n[desk.roots]\n{roots}"
+    );
     let mut command = sectile();
     command.args(["serve", "desk", "--config"]);
     command.arg(vault.config(&settings));

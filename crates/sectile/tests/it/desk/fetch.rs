@@ -175,6 +175,11 @@ fn the_budget_may_be_nothing_or_a_billion() {
         none.contains("| base part-") && none.contains("the budget is 0"),
         "{none}"
     );
+    // No cursor leads to the same place again.
+    let little = client.text("fetch", json!({ "id": "long.md", "budget": 5 }));
+    assert_eq!(little.lines().count(), 1, "{little}");
+    assert!(little.contains("the budget is too small"), "{little}");
+    assert!(!little.contains("cursor"), "{little}");
     let all = client.text("fetch", json!({ "id": "long.md", "budget": 1_000_000_000 }));
     assert!(
         (10_000..=20_000).contains(&tokens(&all)),

@@ -52,11 +52,11 @@ fn links_lead_in_and_out_with_their_sentences() {
         assert_eq!(with(json!({ "id": plan })), [out.clone(), into.clone()]);
         assert_eq!(
             with(json!({ "id": plan, "direction": "out" })),
-            [out.clone()]
+            std::slice::from_ref(&out)
         );
         assert_eq!(
             with(json!({ "path": plan, "direction": "in" })),
-            [into.clone()]
+            std::slice::from_ref(&into)
         );
         assert_eq!(with(json!({ "id": "projects/plan.md#Tasks" })), []);
         assert_eq!(
@@ -65,7 +65,7 @@ fn links_lead_in_and_out_with_their_sentences() {
         );
         assert_eq!(
             with(json!({ "id": "projects/plan.md#Catering" })),
-            [out.clone()]
+            std::slice::from_ref(&out)
         );
         let mut all = with(json!({ "id": "." }));
         all.sort();

@@ -44,6 +44,7 @@ fn the_desk_is_outlined_by_folders_and_documents() {
         assert_eq!(folder["children"], 2);
         assert!(folder.get("base").is_none(), "{folder}");
         assert_eq!(rows[6]["title"], "Harbour plan");
+        assert_eq!(rows[6]["children"], 1);
         assert!(rows[6]["base"].as_str().unwrap().starts_with("part-"));
         let sum = rows[5]["tokens"].as_u64().unwrap() + rows[6]["tokens"].as_u64().unwrap();
         assert_eq!(folder["tokens"], sum);

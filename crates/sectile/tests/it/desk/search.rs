@@ -183,3 +183,120 @@ fn same_desk_same_query_same_bytes() {
         first
     );
 }
+
+#[test]
+fn filters_list_notes_and_tasks() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open();
+    let mut found = |query: &str| ids(&client.json("search", json!({ "query": query })));
+    assert_eq!(found("tag:harbour"), ["projects/plan.md"]);
+    assert_eq!(found("tag:paint"), ["projects/plan.md"]);
+    assert_eq!(found("status:open"), ["projects/plan.md"]);
+    assert_eq!(found("status:closed"), [""; 0]);
+    assert_eq!(
+        found("path:projects/ -status:*"),
+        ["projects/Winter feed.md"]
+    );
+    let answer = client.json("search", json!({ "query": "is:task" }));
+    let tasks = results(&answer);
+    assert_eq!(tasks.len(), 1, "{answer}");
+    assert!(
+        tasks[0]["id"]
+            .as_str()
+            .unwrap()
+            .starts_with("projects/plan.md#tasks-"),
+        "{answer}"
+    );
+    assert_eq!(
+        tasks[0]["snippet"],
+        "- [ ] Buy ropes\n- [ ] Paint the quay #paint"
+    );
+    let done = client.json("search", json!({ "query": "is:done" }));
+    assert_eq!(results(&done)[0]["snippet"], "- [x] Ask the mayor");
+    let ropes = client.json("search", json!({ "query": "is:task ropes" }));
+    let first = results(&ropes)[0]["snippet"].as_str().unwrap().to_owned();
+    assert!(first.starts_with("- [ ] Buy ropes"), "{ropes}");
+    let phrase = client.json("search", json!({ "query": "\"oats for the horses\"" }));
+    assert_eq!(ids(&phrase).len(), 1, "{phrase}");
+    assert!(
+        ids(&phrase)[0].starts_with("projects/Winter feed.md"),
+        "{phrase}"
+    );
+}
+
+#[test]
+fn recent_notes_come_first_if_asked_for() {
+    let desk = TestDesk::new(&[]);
+    for (n, name) in ["old.md", "middle.md", "new.md"].iter().enumerate() {
+        desk.overwrite(name, "text\n");
+        let time = std::time::SystemTime::UNIX_EPOCH
+            + std::time::Duration::from_secs(1_700_000_000 + 86_400 * n as u64);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(desk.location(name))
+            .unwrap();
+        file.set_modified(time).unwrap();
+    }
+    let mut client = desk.open();
+    let answer = client.json("search", json!({ "query": "sort:modified" }));
+    assert_eq!(ids(&answer), ["new.md", "middle.md", "old.md"]);
+}
+
+#[test]
+fn a_long_question_is_answered_and_says_what_was_dropped() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open();
+    let words: Vec<String> = (0..10_000).map(|n| format!("word{n}")).collect();
+    let query = format!("harbour budget {}", words.join(" "));
+    let answer = client.json("search", json!({ "query": query }));
+    let dropped = answer["dropped"].as_array().unwrap();
+    assert!(!dropped.is_empty(), "{answer}");
+    assert!(
+        dropped
+            .last()
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .starts_with("and "),
+        "{answer}"
+    );
+    assert!(sectile_markdown::estimate_tokens(&answer.to_string()) <= 1_500);
+}
+
+#[test]
+fn nothing_found_says_what_to_try() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open();
+    let answer = client.json("search", json!({ "query": "status:closed tag:harbour" }));
+    assert_eq!(results(&answer), Vec::<Value>::new());
+    let advice = answer["try"].to_string();
+    assert!(
+        advice.contains("fewer filters") && advice.contains("status"),
+        "{answer}"
+    );
+    let found = client.json("search", json!({ "query": "harbour" }));
+    assert!(found.get("try").is_none(), "{found}");
+}
+
+#[test]
+fn a_filter_without_a_value_is_refused() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open();
+    for query in [
+        "tag:",
+        "path:",
+        "before:",
+        "before:soon",
+        "modified:x",
+        "is:nothing",
+        "sort:up",
+    ] {
+        let text = client.refused("search", json!({ "query": query }), "invalid_query");
+        assert!(text.contains(query.split(':').next().unwrap()), "{text}");
+    }
+    // A word with a colon that is not a filter is a word.
+    client.json(
+        "search",
+        json!({ "query": "http://example.org nofield:x 12:30" }),
+    );
+}

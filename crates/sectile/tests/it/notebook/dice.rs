@@ -1,10 +1,10 @@
 //! Numbers that look random and are the same for the same seed.
 
 /// SplitMix64.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -17,27 +17,27 @@ impl Dice {
     }
 
     /// A number below `bound`, which is not 0.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    pub(super) fn one_in(&mut self, chances: usize) -> bool {
+    pub(crate) fn one_in(&mut self, chances: usize) -> bool {
         self.below(chances) == 0
     }
 
-    pub(super) fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 
     /// Some words, with spaces between.
-    pub(super) fn words(&mut self, most: usize) -> String {
+    pub(crate) fn words(&mut self, most: usize) -> String {
         let count = 1 + self.below(most);
         let words: Vec<&str> = (0..count).map(|_| *self.pick(&WORDS)).collect();
         words.join(" ")
     }
 
     /// A notebook: perhaps front matter, and some sections.
-    pub(super) fn notebook(&mut self) -> String {
+    pub(crate) fn notebook(&mut self) -> String {
         let mut text = String::new();
         if self.one_in(4) {
             text += &format!(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{PendingWrite, write_tool},
+    answers::{PlannedWrite, write_tool},
     fields::set_fields,
     roots::VisibleRoots,
 };
@@ -38,7 +38,7 @@ struct CreateParams {
 fn planned<'a>(
     roots: &VisibleRoots<'a>,
     params: CreateParams,
-) -> Result<PendingWrite<'a>, Failure> {
+) -> Result<PlannedWrite<'a>, Failure> {
     let (root, path) = roots.place(&params.path)?;
     let mut operations = vec![Operation::CreateDocument(CreateDocument {
         path: path.clone(),
@@ -46,5 +46,5 @@ fn planned<'a>(
     })];
     operations.extend(set_fields(&path, params.fields.unwrap_or_default(), None)?);
     let id = roots.id_of(root, path.as_str(), None);
-    Ok(PendingWrite::new(root, "create", id, operations))
+    Ok(PlannedWrite::new(root, "create", id, operations))
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{AnswerSubject, PendingWrite, WriteAnswer},
+    answers::{AnswerSubject, DeskWriteAnswer, PlannedWrite},
     errors::{WRONG_KIND, failure},
     roots::VisibleRoots,
 };
@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
         "Delete a section with its subsections, a document, or an empty folder. The answer names links that lead nowhere now.",
     )
     .alias("path", "id")
-    .call_raw::<DeleteParams, WriteAnswer>(|world: &DeskWorld, arguments, context| {
+    .call_raw::<DeleteParams, DeskWriteAnswer>(|world: &DeskWorld, arguments, context| {
         handle(&world.roots_for(context), arguments)
     })
 }
@@ -48,7 +48,7 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
         FoundTarget::Folder(path) => {
             let removed = root.folder.editor.remove_empty_folder(&path);
             removed.map_err(|error| roots.editor_failure(root, &error, &id))?;
-            let (answer, facts) = WriteAnswer::without_change(id);
+            let (answer, facts) = DeskWriteAnswer::without_change(id);
             return Answer::new(&answer, facts);
         }
         FoundTarget::Document(path) => Operation::DeleteDocument(DeleteDocument {
@@ -64,9 +64,9 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
             expected_hash: Some(params.base),
         }),
     };
-    let write = PendingWrite {
+    let write = PlannedWrite {
         subject: AnswerSubject::Gone,
-        ..PendingWrite::new(root, "delete", id, vec![operation])
+        ..PlannedWrite::new(root, "delete", id, vec![operation])
     };
     let (answer, facts) = roots.write(write, &digest)?;
     Answer::new(&answer, facts)

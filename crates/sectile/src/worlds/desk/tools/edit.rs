@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld, SHOWN_BYTES,
-    answers::{AnswerSubject, PendingWrite, write_tool},
+    answers::{AnswerSubject, PlannedWrite, write_tool},
     errors::{FRONT_MATTER, INVALID_ARGUMENTS, PART_OF_TEXT, WRONG_KIND, failure, named},
     roots::{DeskRoot, VisibleRoots},
 };
@@ -40,7 +40,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct EditParams {
+struct DeskEditParams {
     /// Section or document
     id: String,
     /// New text, without the section's own heading
@@ -50,9 +50,9 @@ struct EditParams {
     /// base you read. If the text changed since, your change is merged or refused with both texts
     base: Option<String>,
     #[serde(default)]
-    place: PlaceWord,
+    place: EditPlacement,
     /// body (default): own text; subtree: with subsections, or a whole document
-    scope: Option<ScopeWord>,
+    scope: Option<EditScope>,
     /// Only show the diff
     #[serde(default)]
     preview: bool,
@@ -64,7 +64,7 @@ struct EditParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum PlaceWord {
+enum EditPlacement {
     #[default]
     Replace,
     Append,
@@ -77,21 +77,21 @@ enum PlaceWord {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum ScopeWord {
+enum EditScope {
     Body,
     Subtree,
 }
 
-impl From<ScopeWord> for Scope {
-    fn from(word: ScopeWord) -> Self {
+impl From<EditScope> for Scope {
+    fn from(word: EditScope) -> Self {
         match word {
-            ScopeWord::Body => Self::Body,
-            ScopeWord::Subtree => Self::Subtree,
+            EditScope::Body => Self::Body,
+            EditScope::Subtree => Self::Subtree,
         }
     }
 }
 
-impl PlaceWord {
+impl EditPlacement {
     /// Returns the place of text that is added; `None` if it replaces.
     fn added(self) -> Option<TextPlace> {
         match self {
@@ -104,8 +104,11 @@ impl PlaceWord {
     }
 }
 
-fn planned<'a>(roots: &VisibleRoots<'a>, params: EditParams) -> Result<PendingWrite<'a>, Failure> {
-    if params.old.is_some() && params.place != PlaceWord::Replace {
+fn planned<'a>(
+    roots: &VisibleRoots<'a>,
+    params: DeskEditParams,
+) -> Result<PlannedWrite<'a>, Failure> {
+    if params.old.is_some() && params.place != EditPlacement::Replace {
         let what = "`old` is always replaced, so it does not go with this `place`.";
         return Err(failure(&INVALID_ARGUMENTS, what, ""));
     }
@@ -113,7 +116,7 @@ fn planned<'a>(roots: &VisibleRoots<'a>, params: EditParams) -> Result<PendingWr
     let root = located.root;
     let id = roots.id_of_target(root, &located.target);
     let (is_preview, request_id) = (params.preview, params.request_id.clone());
-    let fits_changed_document = params.old.is_some() || params.place != PlaceWord::Replace;
+    let fits_changed_document = params.old.is_some() || params.place != EditPlacement::Replace;
     let (operation, subject) = match located.target {
         FoundTarget::Top | FoundTarget::Folder(_) => {
             let what = format!(
@@ -132,12 +135,12 @@ fn planned<'a>(roots: &VisibleRoots<'a>, params: EditParams) -> Result<PendingWr
             of_section(&view, path, section, params)
         }
     };
-    Ok(PendingWrite {
+    Ok(PlannedWrite {
         subject,
         is_preview,
         request_id,
         fits_changed_document,
-        ..PendingWrite::new(root, "edit", id, vec![operation])
+        ..PlannedWrite::new(root, "edit", id, vec![operation])
     })
 }
 
@@ -146,7 +149,7 @@ fn of_section(
     view: &View,
     path: NotePath,
     section: String,
-    params: EditParams,
+    params: DeskEditParams,
 ) -> (Operation, AnswerSubject) {
     let position = view.position_of(&section);
     let scope = params.scope.map(Scope::from);
@@ -217,14 +220,14 @@ fn of_document(
     view: &View,
     path: NotePath,
     id: &str,
-    params: EditParams,
+    params: DeskEditParams,
 ) -> Result<Operation, Failure> {
     let (old_text, new_text) = match (params.old, params.place.added()) {
         (Some(old), _) => (old, params.new),
         (None, Some(place)) => return Ok(added(path, place, params.new, params.base)),
         (None, None) => {
             let count = view.ids().len();
-            if count > 0 && !matches!(params.scope, Some(ScopeWord::Subtree)) {
+            if count > 0 && !matches!(params.scope, Some(EditScope::Subtree)) {
                 let what = format!(
                     "{} is a document with {count} sections: name one of them, or replace all of its text with scope \"subtree\".",
                     named(id)

@@ -1,11 +1,11 @@
 //! `links`: what leads to a document, section or folder, and where its own links lead.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use schemars::JsonSchema;
 use sectile_library::editable_folder::FoundTarget;
 use sectile_library::live_folder::{FolderState, IndexProgress, LinkEdge, LinkTarget};
-use sectile_markdown::{Digest, Span, sentence_around};
+use sectile_markdown::{Digest, NamedBlock, Span, sentence_around};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
 use sectile_vault::{NotePath, editor::View};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
 struct LinksParams {
     id: String,
     #[serde(default)]
-    direction: LinkDirection,
+    direction: DirectionWord,
     /// Only broken ones.
     #[serde(default)]
     broken: bool,
@@ -53,7 +53,7 @@ struct LinksParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum LinkDirection {
+enum DirectionWord {
     In,
     Out,
     #[default]
@@ -124,11 +124,12 @@ fn handle(
         .iter()
         .flat_map(|of| of.edges.iter().map(move |edge| (of, edge)));
     let mut list = FittedList::new(LIST_TOKENS);
+    let mut views = QuotedDocuments::default();
     let mut end = start.position(0);
     for (of, edge) in all.skip(end) {
         context.check()?;
         // A link that was changed a moment ago is not quoted.
-        if !listed(&roots, of, edge).is_none_or(|link| list.add(link)) {
+        if !listed(&roots, of, edge, &mut views).is_none_or(|link| list.add(link)) {
             break;
         }
         end += 1;
@@ -170,7 +171,7 @@ fn edges(
     target: &FoundTarget,
     params: &LinksParams,
 ) -> Result<Vec<LinkEdge>, Failure> {
-    let graph = state.links();
+    let graph = root.folder.links(state);
     let (documents, section) = match target {
         FoundTarget::Top => (below(state, ""), None),
         FoundTarget::Folder(path) => (below(state, &format!("{path}/")), None),
@@ -188,24 +189,25 @@ fn edges(
     };
     let is_inside = |offset: usize| section.is_none_or(|span: Span| span.range().contains(&offset));
     let mut edges = Vec::new();
-    if params.direction != LinkDirection::In {
+    if params.direction != DirectionWord::In {
         for path in &documents {
             let out = graph.out_of(path).into_iter();
             edges.extend(out.filter(|edge| is_inside(edge.link.span.start)));
         }
     }
-    if params.direction != LinkDirection::Out {
+    if params.direction != DirectionWord::Out {
         for path in &documents {
             let leads_here = |edge: &LinkEdge| {
                 section.is_none() || target_offset(state, &edge.to).is_some_and(is_inside)
             };
             // What both leads out of and into the documents is listed once.
             let is_listed = |edge: &LinkEdge| {
-                params.direction == LinkDirection::Both
+                params.direction == DirectionWord::Both
                     && documents.binary_search(&edge.from).is_ok()
                     && is_inside(edge.link.span.start)
             };
-            let into = graph.into(path).into_iter();
+            let (into, _) = graph.links_to(path, 0..usize::MAX);
+            let into = into.into_iter();
             edges.extend(into.filter(|edge| leads_here(edge) && !is_listed(edge)));
         }
     }
@@ -226,22 +228,44 @@ fn below(state: &FolderState, top: &str) -> Vec<NotePath> {
 
 /// Returns the offset in its document that a link leads to, if it names a heading or a block.
 fn target_offset(state: &FolderState, target: &LinkTarget) -> Option<usize> {
-    match target {
-        LinkTarget::Note {
-            path,
-            heading: Some(heading),
-            ..
-        } => {
-            let note = state.note(path)?;
-            Some(note.headings.get(*heading)?.start)
-        }
-        _ => None,
+    let LinkTarget::Note {
+        path,
+        heading,
+        block,
+    } = target
+    else {
+        return None;
+    };
+    let note = state.note(path)?;
+    let heading = heading.and_then(|heading| note.headings.get(heading));
+    let is_named = |named: &&NamedBlock| block.as_ref() == Some(&named.name);
+    let named = || note.blocks.iter().find(is_named).map(|named| named.start);
+    heading.map(|heading| heading.start).or_else(named)
+}
+
+/// The documents that one answer quotes. Each is read once, however many of its links are listed.
+#[derive(Default)]
+struct QuotedDocuments<'l>(HashMap<(&'l str, &'l NotePath), Option<Arc<View>>>);
+
+impl<'l> QuotedDocuments<'l> {
+    /// Returns a document as it is in this call; `None` if it cannot be read.
+    fn of(&mut self, root: &'l DeskRoot, path: &'l NotePath) -> Option<Arc<View>> {
+        let read = || root.folder.editor.view(path).ok();
+        self.0
+            .entry((&root.name, path))
+            .or_insert_with(read)
+            .clone()
     }
 }
 
 /// Returns a link with the sentence around it, as it is in the file now; `None` if it is not there any more.
-fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Option<ListedLink> {
-    let view = of.root.folder.editor.view(&edge.from).ok()?;
+fn listed<'l>(
+    roots: &VisibleRoots<'_>,
+    of: &'l RootLinks<'_>,
+    edge: &'l LinkEdge,
+    views: &mut QuotedDocuments<'l>,
+) -> Option<ListedLink> {
+    let view = views.of(of.root, &edge.from)?;
     if of.state.note(&edge.from)?.digest != *view.hash() {
         return None;
     }
@@ -251,7 +275,7 @@ fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Opti
         fragment => visible(&format!("{}#{fragment}", edge.link.path), MAX_TARGET_CHARS),
     };
     let to = match &edge.to {
-        LinkTarget::Note { path, .. } => note_id(roots, of, path, &edge.to),
+        LinkTarget::Note { path, .. } => note_id(roots, of, path, &edge.to, views),
         LinkTarget::File(path) => id(path),
         LinkTarget::Folder(path) => format!("{}/", id(path)),
         LinkTarget::FolderAbove
@@ -273,19 +297,18 @@ fn listed(roots: &VisibleRoots<'_>, of: &RootLinks<'_>, edge: &LinkEdge) -> Opti
 }
 
 /// Returns the id of a document, or of the section in it that a link leads to.
-fn note_id(
+fn note_id<'l>(
     roots: &VisibleRoots<'_>,
-    of: &RootLinks<'_>,
-    path: &NotePath,
+    of: &'l RootLinks<'_>,
+    path: &'l NotePath,
     target: &LinkTarget,
+    views: &mut QuotedDocuments<'l>,
 ) -> String {
-    let document = || roots.id_of(of.root, path.as_str(), None);
-    let Some(offset) = target_offset(&of.state, target) else {
-        return document();
-    };
-    match of.root.folder.editor.view(path) {
-        Ok(view) => section_id(roots, of.root, &view, offset),
-        Err(_) => document(),
+    let offset = target_offset(&of.state, target);
+    let section = offset.and_then(|offset| Some((offset, views.of(of.root, path)?)));
+    match section {
+        Some((offset, view)) => section_id(roots, of.root, &view, offset),
+        None => roots.id_of(of.root, path.as_str(), None),
     }
 }
 

@@ -291,7 +291,7 @@ fn folder_items(
     let top = folder.map_or_else(String::new, |folder| format!("{folder}/"));
     // Folders end in a slash, so that a folder comes before what is in it.
     let mut items: BTreeMap<String, OutlineItem> = BTreeMap::new();
-    let mut count = |path: &str, is_folder: bool, tokens: usize| {
+    let mut count = |path: &str, is_folder: bool, notes: usize, tokens: usize| {
         let Some(below) = path.strip_prefix(&top).filter(|below| !below.is_empty()) else {
             return;
         };
@@ -300,17 +300,21 @@ fn folder_items(
             let above = items.entry(path[..end].to_owned()).or_default();
             above.tokens += tokens;
             let is_direct = !path[end..].contains('/');
-            above.children += usize::from(is_direct && level + 1 <= depth);
+            above.children += notes * usize::from(is_direct && level < depth);
         }
         if is_folder && below.matches('/').count() < depth {
             items.entry(format!("{path}/")).or_default();
         }
     };
     for folder in state.folders() {
-        count(folder.as_str(), true, 0);
+        count(folder.as_str(), true, 1, 0);
     }
-    for note in state.notes() {
-        count(note.path.as_str(), false, note.tokens as usize);
+    // Notes of one folder are counted at once: there may be many, and few folders.
+    let is_beside =
+        |one: &Arc<NoteRecord>, other: &Arc<NoteRecord>| one.path.folder() == other.path.folder();
+    for notes in state.notes().chunk_by(is_beside) {
+        let tokens = notes.iter().map(|note| note.tokens as usize).sum();
+        count(notes[0].path.as_str(), false, notes.len(), tokens);
     }
     for note in state.notes() {
         let below = note.path.as_str().strip_prefix(&top);

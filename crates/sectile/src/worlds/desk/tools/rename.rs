@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{AnswerSubject, PendingWrite, write_tool},
+    answers::{AnswerSubject, PlannedWrite, write_tool},
     errors::{INVALID_PATH, NOT_MARKDOWN, WRONG_KIND, failure, named},
     roots::{DeskRoot, VisibleRoots},
 };
@@ -43,7 +43,7 @@ struct RenameParams {
 fn planned<'a>(
     roots: &VisibleRoots<'a>,
     params: RenameParams,
-) -> Result<PendingWrite<'a>, Failure> {
+) -> Result<PlannedWrite<'a>, Failure> {
     let located = roots.locate(&params.id)?;
     let root = located.root;
     let id = roots.id_of_target(root, &located.target);
@@ -56,9 +56,9 @@ fn planned<'a>(
             let new_path = new_path(roots, root, params.to.trim_end_matches('/'))?;
             let id = roots.id_of(root, &format!("{}/", new_path.as_str()), None);
             let operation = Operation::RenameFolder(RenameFolder { path, new_path });
-            Ok(PendingWrite {
+            Ok(PlannedWrite {
                 subject: AnswerSubject::Gone,
-                ..PendingWrite::new(root, "rename", id, vec![operation])
+                ..PlannedWrite::new(root, "rename", id, vec![operation])
             })
         }
         FoundTarget::Document(path) => {
@@ -70,7 +70,7 @@ fn planned<'a>(
                 new_path,
                 repair_links: true,
             });
-            Ok(PendingWrite::new(root, "rename", id, vec![operation]))
+            Ok(PlannedWrite::new(root, "rename", id, vec![operation]))
         }
         FoundTarget::Section { path, id: section } => {
             let section = SectionRef {
@@ -88,9 +88,9 @@ fn planned<'a>(
                     expected_hash: None,
                 }),
             };
-            Ok(PendingWrite {
+            Ok(PlannedWrite {
                 subject: AnswerSubject::Section(Scope::Subtree),
-                ..PendingWrite::new(root, "rename", id, vec![operation])
+                ..PlannedWrite::new(root, "rename", id, vec![operation])
             })
         }
     }

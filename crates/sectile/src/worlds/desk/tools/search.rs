@@ -7,7 +7,7 @@ use sectile_library::{
     clock,
     live_folder::{FolderHit, FolderHits, FolderQuery, FolderState, HitOrder, IndexProgress},
 };
-use sectile_markdown::{Digest, Field};
+use sectile_markdown::Digest;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
 use sectile_vault::editor::{View, part_hash};
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,11 @@ fn handle(
         let state = root.folder.index.current(&stop);
         states.push((root, state.map_err(|error| library_failure(&error))?));
     }
-    let is_field = |name: &str| states.iter().any(|(_, state)| has_field(state, name));
+    let is_field = |name: &str| {
+        states
+            .iter()
+            .any(|(_, state)| state.facets().has_field(name))
+    };
     let query = FolderQuery::parse(&params.query, clock::now(), &is_field)
         .map_err(|mistake| failure(&INVALID_QUERY, mistake.message, ""))?;
     let mut most = start
@@ -148,15 +152,6 @@ fn handle(
         }
         most = most.saturating_mul(HITS_PER_RESULT);
     }
-}
-
-/// Returns whether any note has a field of this name.
-fn has_field(state: &FolderState, name: &str) -> bool {
-    let is_named = |field: &Field| field.name.eq_ignore_ascii_case(name);
-    state
-        .notes()
-        .iter()
-        .any(|note| note.properties.fields.iter().any(is_named))
 }
 
 /// Merges the hits of all roots, best first.

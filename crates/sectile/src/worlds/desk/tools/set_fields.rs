@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{PendingWrite, write_tool},
+    answers::{PlannedWrite, write_tool},
     errors::{INVALID_ARGUMENTS, WRONG_KIND, failure, named},
     fields::{set_fields, unset_fields},
     roots::VisibleRoots,
@@ -41,7 +41,7 @@ struct SetFieldsParams {
 fn planned<'a>(
     roots: &VisibleRoots<'a>,
     params: SetFieldsParams,
-) -> Result<PendingWrite<'a>, Failure> {
+) -> Result<PlannedWrite<'a>, Failure> {
     let located = roots.locate(&params.id)?;
     let path = match located.target {
         // Fields belong to the document, whichever of its sections is named.
@@ -62,7 +62,7 @@ fn planned<'a>(
         return Err(failure(&INVALID_ARGUMENTS, what, ""));
     }
     let id = roots.id_of(located.root, path.as_str(), None);
-    Ok(PendingWrite::new(
+    Ok(PlannedWrite::new(
         located.root,
         "set_fields",
         id,

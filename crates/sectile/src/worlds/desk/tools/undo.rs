@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{AnswerSubject, WriteAnswer, actor},
+    answers::{AnswerSubject, DeskWriteAnswer, actor},
     errors::{CHANGE_NOT_FOUND, NOTHING_TO_UNDO, failure, named},
     roots::{DeskRoot, VisibleRoots},
 };
@@ -24,7 +24,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct UndoParams {
+struct DeskUndoParams {
     /// A change from an answer; none: your newest
     change: Option<ChangeName>,
 }
@@ -40,9 +40,9 @@ enum ChangeName {
 
 fn handle(
     world: &DeskWorld,
-    params: UndoParams,
+    params: DeskUndoParams,
     context: &CallContext,
-) -> Result<(WriteAnswer, AnswerFacts), Failure> {
+) -> Result<(DeskWriteAnswer, AnswerFacts), Failure> {
     let roots = world.roots_for(context);
     let (root, number) = match params.change {
         Some(ChangeName::Number(number)) => roots.change(&number.to_string())?,
