@@ -215,7 +215,9 @@ impl NameIndex {
     fn by_words(&self, name: &str) -> Option<NameMatch> {
         let (folder, last) = name.rsplit_once('/').unwrap_or(("", name));
         let (folder, wanted) = (words_of(folder), words_of(without_extension(last)));
-        if wanted.is_empty() {
+        // Signs that no name begins with may have a meaning that the desk does not know: that is not a guess to make.
+        let begins_like_a_name = |c: char| c.is_alphanumeric() || "\"'([".contains(c);
+        if wanted.is_empty() || !name.starts_with(begins_like_a_name) {
             return None;
         }
         let is_below = |note: &&Arc<NoteRecord>| {
