@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     /// Numbers that do not limit a call, each with the reason why callers need not know it.
-    const INTERNAL: [(&str, &str); 32] = [
+    const INTERNAL: [(&str, &str); 34] = [
         ("artifacts::SET_BYTES", "an estimate, within max_list_bytes"),
         ("artifacts::SHOWN", "names in a message"),
         ("artifacts::record::FORMAT", "a version"),
@@ -191,6 +191,7 @@ mod tests {
         ("filling::LONGEST_UNKEPT", "how often work is kept"),
         ("ids::DIGITS", "the form of an id"),
         ("indexing::BYTES_AT_A_TIME", "how work is divided"),
+        ("indexing::LEAST_SHARED", "how work is divided"),
         ("indexing::MOST_THREADS", "how work is divided"),
         ("indexing::SMALL", "how an index is divided"),
         ("indexing::MANY_SMALL", "how an index is divided"),
@@ -211,7 +212,8 @@ mod tests {
             "how fresh an index is; answers say that",
         ),
         ("open_collection::SPARE", "how work is divided"),
-        ("open_collection::local::MOST_READERS", "a cache"),
+        ("open_collection::readers::MOST_READERS", "a cache"),
+        ("open_collection::snapshot::MANY", "how lists are merged"),
         ("open_collection::local::MOST_KNOWN", "a cache"),
         (
             "open_collection::second_tier::MOST_IN_MEMORY",
