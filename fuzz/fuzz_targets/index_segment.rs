@@ -39,7 +39,7 @@ fn real(texts: &[&str]) -> Vec<u8> {
         let span = Span::new(0, text.len());
         let chunk = Chunk {
             span,
-            digest: Digest::of(text.as_bytes()),
+            digest: Digest::of(text.as_bytes()).into(),
             line: 1,
         };
         let passage = Passage {

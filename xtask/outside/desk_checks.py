@@ -91,7 +91,7 @@ async def check_walk(client, note):
 
 async def check_refusals(client, note):
     await fails(client, "an unknown name is refused", "not_found", "fetch", id="inbox/exampel.md")
-    await fails(client, "an unknown argument is refused", "invalid_arguments", "search", query="x", limt=3)
+    await fails(client, "an unknown argument is refused", "invalid_arguments", "search", query="x", limits=3)
     await fails(client, "a path that escapes is refused", "malformed_id", "fetch", id="../outside.md")
     code, message, _ = await refused(client.call_tool("no_such_tool", {"query": "x"}))
     expect("an unknown tool is refused", code == INVALID_PARAMS, (code, message))

@@ -68,7 +68,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
     show_search().await?;
     heading("Your turn")?;
     print(
-        "  sectile connect claude-code --root ~/notes\n  sectile search \"what did we decide?\"\n  sectile outline\n  sectile edit README.md --old teh --new the\n  sectile undo\n",
+        "  sectile connect claude-code --root ~/notes\n  sectile search \"what did we decide?\"\n  sectile outline\n  sectile edit README.md --old draft --new final\n  sectile undo\n",
     )
 }
 

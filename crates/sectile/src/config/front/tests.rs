@@ -186,7 +186,7 @@ fn with_a_way_to_sign_in_any_address_will_do() {
 
 #[test]
 fn roots_of_a_role_are_checked_against_those_of_the_worlds() {
-    let text = "[server.auth.role_roots]\nviewer = ['work', 'hom']\nadmin = ['work']\n";
+    let text = "[server.auth.role_roots]\nviewer = ['work', 'homes']\nadmin = ['work']\n";
     let settings = resolve(text, &[]).expect("no world here names its roots");
     assert_ne!(settings.access.roles, Acl::default());
     let folder = tempfile::tempdir().expect("a folder");
@@ -194,16 +194,16 @@ fn roots_of_a_role_are_checked_against_those_of_the_worlds() {
     crate::files::write_sample(&file, text).expect("a file can be written");
     let loaded = load_with(Some(&file), &[], &[]).expect("it can be read");
     let known = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
-    let roots = role_roots(&loaded, known(&["work", "hom", "lab"])).expect("all are known");
+    let roots = role_roots(&loaded, known(&["work", "homes", "lab"])).expect("all are known");
     assert_eq!(
         roots[0],
-        (Role::Viewer, vec!["work".to_owned(), "hom".to_owned()])
+        (Role::Viewer, vec!["work".to_owned(), "homes".to_owned()])
     );
     assert_eq!(roots[1], (Role::Editor, Vec::new()));
     let refused = role_roots(&loaded, known(&["work", "home"])).expect_err("one is not");
     let refused = refused.to_string();
     assert!(
-        refused.contains("`server.auth.role_roots.viewer` names `hom`"),
+        refused.contains("`server.auth.role_roots.viewer` names `homes`"),
         "{refused}"
     );
     assert!(refused.contains("`home`"), "{refused}");
