@@ -192,8 +192,8 @@ pub(crate) fn build_with<T: Send>(
     Ok((files, outcomes))
 }
 
-/// Returns how many bytes of notebooks share a segment: so many that all threads have something to do, unless there is
-/// so little that several segments would not pay.
+/// Returns the number of bytes of notebooks per segment. It leaves work for every thread, unless there is too little
+/// for several segments to pay off.
 fn bytes_of_batches(wanted: &[NotebookCandidate<'_>], threads: u64) -> u64 {
     let all: u64 = wanted.iter().map(|one| one.listed.stamp.bytes).sum();
     let share = all.div_ceil(threads).max(LEAST_SHARED);

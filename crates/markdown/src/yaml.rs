@@ -24,7 +24,7 @@ pub(crate) const MAX_DEPTH: usize = 64;
 /// The most values and keys in a block, including those that aliases repeat.
 pub(crate) const MAX_NODES: usize = 100_000;
 
-/// A scalar counts as one more node for each of so many bytes, because an alias repeats its text.
+/// Number of bytes of a scalar that count as one more node, because an alias repeats its text.
 const BYTES_OF_NODE: usize = 256;
 
 /// A front matter value.

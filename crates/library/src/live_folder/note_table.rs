@@ -37,7 +37,7 @@ pub(super) enum KeyKind {
     Task,
 }
 
-/// The key of a text. Two texts may have the same key: whoever looks one up compares what it finds.
+/// The key of a text. Two texts may share a key, so a lookup compares the texts that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TableKey(u64);
 

@@ -1,4 +1,4 @@
-//! A folder is searched as it is now, whoever changed it.
+//! A folder is searched as it is now, no matter which program changed it.
 
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 

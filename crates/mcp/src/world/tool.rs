@@ -342,7 +342,7 @@ impl AnswerBody {
         }
     }
 
-    /// Does the same for a body that is no longer needed.
+    /// Consumes the body and returns its text, which may be JSON.
     #[must_use]
     pub fn into_text(self) -> String {
         match self {

@@ -21,16 +21,23 @@ pub(super) fn root_to_serve(how_to_name_it: &str) -> Result<NearestRoot, CliErro
         ))
         .next(how_to_name_it)
     })?;
+    match too_large(&root) {
+        None => Ok(root),
+        Some(what) => Err(CliError::usage(format_args!(
+            "no folder is given, and serving the current one would expose {what}."
+        ))
+        .next(how_to_name_it)),
+    }
+}
+
+/// Describes a root that is used only if it is named, because all of it would be read: a whole home folder or file system.
+pub(super) fn too_large(root: &NearestRoot) -> Option<&'static str> {
     let home = config::home_folder().and_then(|home| files::absolute(&home).ok());
-    let what = match (&root.folder, home) {
-        (folder, Some(home)) if *folder == home => "your whole home folder",
-        (folder, _) if folder.parent().is_none() => "the whole file system",
-        _ => return Ok(root),
-    };
-    Err(CliError::usage(format_args!(
-        "no folder is given, and serving the current one would expose {what}."
-    ))
-    .next(how_to_name_it))
+    match (&root.folder, home) {
+        (folder, Some(home)) if *folder == home => Some("your whole home folder"),
+        (folder, _) if folder.parent().is_none() => Some("the whole file system"),
+        _ => None,
+    }
 }
 
 /// Describes a root and how it was found: `.. (the nearest folder with .obsidian)`.

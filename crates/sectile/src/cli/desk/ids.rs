@@ -4,10 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use super::super::{
-    root::{root_of, root_to_serve},
-    ui::CliError,
+    root::{root_of, root_to_serve, too_large},
+    ui::{CliError, visible},
 };
 use crate::{config::without_tilde, files};
+
+/// Says how to name the folder of a desk.
+const HOW_TO_NAME_IT: &str = "give the folder of your notes with --root DIR";
 
 /// Turns what a person gave into ids of the desk.
 pub(super) struct ShellIds {
@@ -18,13 +21,20 @@ pub(super) struct ShellIds {
 /// Returns the root that the first existing file among `ids` belongs to, or else that of the current folder.
 pub(super) fn root_of_any(ids: &[String]) -> Result<PathBuf, CliError> {
     let existing = ids.iter().find_map(|id| existing(id));
-    if let Some((place, _)) = existing
-        && let Ok(root) = root_of(&place)
-    {
-        return Ok(root.folder);
+    let Some((place, _)) = existing else {
+        return Ok(root_to_serve(HOW_TO_NAME_IT)?.folder);
+    };
+    let named = visible(&place.display().to_string());
+    let root = root_of(&place).map_err(|error| {
+        CliError::failed(format_args!("{named}: {error}.")).next(HOW_TO_NAME_IT)
+    })?;
+    match too_large(&root) {
+        None => Ok(root.folder),
+        Some(what) => Err(CliError::usage(format_args!(
+            "{named} is not in a folder of notes: its root would be {what}, which must be named."
+        ))
+        .next(HOW_TO_NAME_IT)),
     }
-    let root = root_to_serve("give the folder of your notes with --root DIR")?;
-    Ok(root.folder)
 }
 
 /// Returns the file or folder that the start of an id names in this shell, and the rest, from the `#` on.
@@ -98,6 +108,9 @@ impl ShellIds {
 }
 
 fn outside(given: &str) -> CliError {
-    CliError::failed(format_args!("{given}: it is not below the root."))
-        .next("give the folder of the notes with --root DIR")
+    CliError::failed(format_args!(
+        "{}: it is not below the root.",
+        visible(given)
+    ))
+    .next(HOW_TO_NAME_IT)
 }

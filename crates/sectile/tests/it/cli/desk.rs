@@ -116,6 +116,19 @@ fn ids_are_what_people_type() {
     assert!(ran.stderr.contains("Winter feed.md"), "{ran:?}");
 }
 
+/// A whole home folder is read only if it is named.
+#[test]
+fn a_note_in_the_home_folder_does_not_make_all_of_it_a_desk() {
+    let home = Home::new();
+    let note = home.path("home/todo.md");
+    std::fs::write(&note, "# Todo\n").unwrap();
+    let ran = home.run(&["fetch", text(&note)]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("your whole home folder"), "{ran:?}");
+    let ran = home.run(&["fetch", "todo", "--root", text(&home.path("home"))]);
+    assert!(ran.stdout.contains("# Todo"), "{ran:?}");
+}
+
 #[test]
 fn a_script_gets_the_code_of_an_error() {
     let home = vault();

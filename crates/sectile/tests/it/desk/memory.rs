@@ -72,13 +72,13 @@ fn the_six_commands_answer_as_models_expect() {
         assert_eq!(desk.text("notes.md"), "# Notes\n\none\nand a half\n2\n");
         client.text(
             "create",
-            json!({ "path": "/memories/work/a/deep.md", "file_text": "x" }),
+            json!({ "path": "/memories/plans/a/deep.md", "file_text": "x" }),
         );
         let view = client.text("view", json!({ "path": "/memories" }));
         assert_eq!(
             view,
             "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:\n\
-             0.1K\t/memories\n0.1K\t/memories/notes.md\n0.1K\t/memories/work\n0.1K\t/memories/work/a"
+             0.1K\t/memories\n0.1K\t/memories/notes.md\n0.1K\t/memories/plans\n0.1K\t/memories/plans/a"
         );
         let rename =
             json!({ "old_path": "/memories/notes.md", "new_path": "/memories/kept/notes.md" });
@@ -91,18 +91,18 @@ fn the_six_commands_answer_as_models_expect() {
             "Error: The path /memories/notes.md does not exist"
         );
         assert_eq!(
-            client.text("delete", json!({ "path": "/memories/work" })),
-            "Successfully deleted /memories/work"
+            client.text("delete", json!({ "path": "/memories/plans" })),
+            "Successfully deleted /memories/plans"
         );
-        assert!(!desk.location("work").exists());
-        let gone = json!({ "path": "/memories/work" });
+        assert!(!desk.location("plans").exists());
+        let gone = json!({ "path": "/memories/plans" });
         assert_eq!(
             failed(&mut client, "view", gone.clone()),
-            "The path /memories/work does not exist. Please provide a valid path."
+            "The path /memories/plans does not exist. Please provide a valid path."
         );
         assert_eq!(
             failed(&mut client, "delete", gone),
-            "Error: The path /memories/work does not exist"
+            "Error: The path /memories/plans does not exist"
         );
     }
 }

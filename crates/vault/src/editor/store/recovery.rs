@@ -44,7 +44,7 @@ impl JournalStore {
             (state.ledger.pending(None), state.ledger.next().entry)
         };
         for entry in pending {
-            // Whoever moves a folder holds all locks.
+            // A process that moves a folder holds all locks.
             let first = entry.steps.first().map(|step| step.path.clone());
             let first = first.or_else(|| entry.folder.as_ref().map(|folder| folder.from.clone()));
             if let Some(path) = first

@@ -198,8 +198,8 @@ fn of_section(
     (operation, AnswerSubject::Section(scope))
 }
 
-/// Returns the text without the section's own heading, if it starts with exactly that. Whoever read the section was
-/// shown the heading too.
+/// Returns the text without the section's own heading, if it starts with exactly that. A caller
+/// that read the section was shown the heading too.
 fn without_own_heading(view: &View, position: Option<usize>, text: String) -> String {
     let section = position.and_then(|position| view.document().top_level().nth(position));
     let Some((_, section, _)) = section else {

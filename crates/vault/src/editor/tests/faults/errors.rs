@@ -56,7 +56,7 @@ pub(super) fn meet_all(scenario: Scenario, surroundings: &str) -> usize {
     }
     let mut faults = 0;
     for (step, times) in steps {
-        // Whoever moves a folder takes all locks, and each of them fails alike.
+        // Moving a folder takes all locks, and each of them fails in the same way.
         let times = if step == "open_lock" {
             times.min(MOST_LOCKS)
         } else {

@@ -126,7 +126,7 @@ fn cut_off_everywhere(stage: &Stage, fault: &str) -> usize {
     panic!("{scenario:?} has more steps than expected")
 }
 
-/// The steps that take one lock after another, all but the first. Whoever moves a folder takes all of them, and is cut
+/// The steps that take one lock after another, all but the first. Moving a folder takes all of them, and is cut
 /// off no differently at each.
 fn locks_in_a_row(scenario: Scenario, fault: &str) -> Vec<usize> {
     if !matches!(scenario, Scenario::RenameFolder | Scenario::UndoFolder)
