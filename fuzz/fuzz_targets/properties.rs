@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use sectile_markdown::{
-    MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_SENTENCE_CHARS, MAX_TAGS, MAX_TASKS,
-    MAX_VALUE_CHARS, Properties, Source, chunks, estimate_tokens, examine, links, properties,
-    sentence_around,
+    MAX_ALIASES, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_SENTENCE_CHARS, MAX_TAGS,
+    MAX_TASKS, MAX_VALUE_CHARS, Properties, Source, chunks, estimate_tokens, examine, links,
+    properties, sentence_around,
 };
 
 const LONGEST: usize = 200;
@@ -47,6 +47,7 @@ fn check(bytes: &[u8]) {
 fn check_bounds(found: &Properties) {
     assert!(found.fields.len() <= MAX_FIELDS);
     assert!(found.tags.len() <= MAX_TAGS && found.tasks.len() <= MAX_TASKS);
+    assert!(found.aliases.len() <= MAX_ALIASES);
     let names = found.fields.iter().map(|field| &field.name);
     for name in names.chain(&found.tags) {
         assert!((1..=MAX_NAME_CHARS).contains(&name.chars().count()));

@@ -24,7 +24,7 @@ pub struct EditableFolder {
     pub editor: Editor,
     /// The index.
     pub index: Arc<LiveFolder>,
-    /// What callers see.
+    /// Selects the files that callers see.
     walk: Walk,
 }
 

@@ -49,7 +49,7 @@ pub enum LibraryError {
     #[error("There is no such collection.")]
     CollectionNotFound,
     /// A live folder is not where it was when it was opened.
-    #[error("The folder is not where it was.")]
+    #[error("The folder was moved or removed.")]
     FolderNotFound,
     /// The passage is not where its id says.
     #[error("The passage is not where its id says.")]

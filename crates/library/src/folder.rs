@@ -59,7 +59,7 @@ pub(crate) struct FolderListing {
     pub(crate) folders: Vec<NotePath>,
 }
 
-/// What a listing has at a path.
+/// An entry of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FolderItem {
     Note(NotebookStamp),

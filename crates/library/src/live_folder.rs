@@ -60,9 +60,9 @@ use crate::{
 
 /// How long a call waits for many notes to be indexed before it answers with what is in.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long it waits at most for the first of them.
+/// The longest wait for the first of them.
 const MOST_PATIENCE: Duration = Duration::from_millis(750);
-/// How often a waiting call asks whether anyone still waits for it.
+/// How often a waiting call checks whether it was cancelled.
 const TICK: Duration = Duration::from_millis(10);
 
 /// How a folder is opened.
@@ -225,6 +225,9 @@ impl LiveFolder {
                 return Err(LibraryError::Cancelled);
             }
             self.published.wait_for(&mut engine, TICK);
+            if self.storage.root().identity().is_none() {
+                return Err(LibraryError::FolderNotFound);
+            }
             if self.is_tried.load(Ordering::Acquire) && !self.is_listed() {
                 self.look(&mut engine, arrived, stop)?;
             }
@@ -294,7 +297,7 @@ impl LiveFolder {
     fn wake(&self) {
         // The thread does not end before the folder does.
         if self.waker.send(()).is_err() {
-            tracing::debug!("nothing is done in the background any more");
+            tracing::debug!("the background thread has ended");
         }
     }
 

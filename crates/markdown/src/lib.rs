@@ -57,8 +57,8 @@ pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
 pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
 pub use properties::{
-    Field, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS, MAX_VALUE_CHARS,
-    Properties, Task, properties,
+    Field, MAX_ALIASES, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS,
+    MAX_VALUE_CHARS, Properties, Task, properties,
 };
 pub use sentence::{MAX_SENTENCE_CHARS, sentence_around};
 pub use slug::{heading_id, is_slug, section_id, slug};

@@ -23,6 +23,8 @@ pub const MAX_VALUE_CHARS: usize = 512;
 pub const MAX_NAME_CHARS: usize = 128;
 /// The most tags of a note. Later ones are left out.
 pub const MAX_TAGS: usize = 256;
+/// The most aliases of a note.
+pub const MAX_ALIASES: usize = 256;
 /// The most tasks of a note. Later ones are left out.
 pub const MAX_TASKS: usize = 10_000;
 

@@ -32,7 +32,7 @@ const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
 /// The file that says what an index is for.
 const LABEL: &str = "label";
-/// The file of what the caller keeps beside the index.
+/// The file of the caller's records.
 const RECORDS: &str = "records";
 const RECORDS_VERSION: u32 = 1;
 const RECORDS_PART: Name = *b"records ";
@@ -126,7 +126,7 @@ impl Store {
         Ok(Self { folder })
     }
 
-    /// Like [`Self::make_at`], for an index that can be made again: its files are not flushed to disk.
+    /// Like [`Self::make_at`], for an index that can be rebuilt: its files are not flushed to disk.
     ///
     /// # Errors
     /// As [`Self::make_at`].

@@ -15,7 +15,7 @@ use crate::{
     live_folder::{FolderState, NameMatch},
 };
 
-/// The thing that an id names.
+/// The target of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundTarget {
     /// The folder of all notes.
@@ -39,8 +39,8 @@ pub enum FindError {
     /// It cannot be an id of anything.
     #[error("The id cannot be used: {0}.")]
     Malformed(MalformedId),
-    /// It names several things.
-    #[error("The id names several things.")]
+    /// It is ambiguous.
+    #[error("The id is ambiguous.")]
     Several(Vec<NearName>),
     /// It names nothing. The names are similar ones.
     #[error("Nothing has this id.")]
@@ -59,7 +59,7 @@ pub enum FindError {
     Library(LibraryError),
 }
 
-/// A thing that an id may mean.
+/// A candidate for an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearName {
     /// Its id.
@@ -70,6 +70,8 @@ pub struct NearName {
     pub place: String,
 }
 
+/// The most `#` in an id that are tried as the start of a section: each costs a search through all names.
+const MOST_CUTS: usize = 16;
 /// The most names in an error.
 const MOST_NAMES: usize = 20;
 
@@ -77,7 +79,7 @@ impl EditableFolder {
     /// Returns what `id` names, in any of the forms that callers may use.
     ///
     /// # Errors
-    /// [`FindError`] says why it names nothing, or which things it may mean.
+    /// [`FindError`] when it names nothing, or is ambiguous.
     pub fn find(
         &self,
         id: &str,
@@ -88,17 +90,20 @@ impl EditableFolder {
             GivenId::Text(text) => text,
         };
         let state = self.index.current(stop).map_err(FindError::Library)?;
+        let is_known = |found: &Result<FoundTarget, FindError>| {
+            let document = text
+                .split_once('#')
+                .map_or(&*text, |(document, _)| document);
+            let is_path = || state.names().note(&slashes(trim(document))).is_some();
+            state.progress().is_complete || (found.is_ok() && is_path())
+        };
         let found = self.find_in(&state, &text);
-        match found {
-            // On a folder that is still being read, a name that is not there yet may come.
-            Err(FindError::NotFound(_) | FindError::Several(_))
-                if !state.progress().is_complete =>
-            {
-                let state = self.index.complete(stop).map_err(FindError::Library)?;
-                self.find_in(&state, &text)
-            }
-            found => found,
+        if is_known(&found) {
+            return found;
         }
+        // On a folder that is still being read, another note of that name may come.
+        let state = self.index.complete(stop).map_err(FindError::Library)?;
+        self.find_in(&state, &text)
     }
 
     fn find_in(&self, state: &FolderState, text: &str) -> Result<FoundTarget, FindError> {
@@ -125,7 +130,7 @@ impl EditableFolder {
             return self.find_name(state, text);
         }
         let mut first = None;
-        for (at, _) in text.match_indices('#') {
+        for (at, _) in text.match_indices('#').take(MOST_CUTS) {
             let (document, section) = (trim(&text[..at]), trim(&text[at + 1..]));
             if document.is_empty() {
                 return self

@@ -1,5 +1,5 @@
-//! What happens to a live folder in the background: it is opened, many notes are indexed, the cache is written, and
-//! changes that nobody reported are looked for.
+//! The background work of a live folder: opening it, indexing many notes, writing the cache, and looking for changes
+//! that the system did not report.
 
 use std::{
     collections::BTreeMap,
@@ -50,7 +50,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(300);
 /// How often a running filler is looked after.
 const FILL_CHECK: Duration = Duration::from_millis(250);
-/// A caller is given way for this long after a call.
+/// How long filling pauses after a call.
 const POLITE: Duration = Duration::from_millis(200);
 const POLITE_STEP: Duration = Duration::from_millis(20);
 
@@ -74,7 +74,7 @@ pub(super) fn keep_up(weak: &Weak<LiveFolder>, woken: &mpsc::Receiver<()>) {
     }
 }
 
-/// What the thread in the background remembers.
+/// The state of the background thread.
 #[derive(Default)]
 struct Keeper {
     store: Option<Arc<Store>>,
@@ -96,7 +96,10 @@ impl Keeper {
         let location = live.options.cache.as_deref();
         let opened = location.map(|location| {
             let store = Store::make_cache_at(location)?;
-            store.label(&live.storage.location().to_string_lossy())?;
+            // Two servers may start at the same moment. The label only tells people whose cache it is.
+            if let Err(error) = store.label(&live.storage.location().to_string_lossy()) {
+                tracing::debug!(kind = %error.kind(), "the cache cannot be labelled");
+            }
             Ok(store)
         });
         let reason = match opened {
@@ -131,6 +134,8 @@ impl Keeper {
                 state.progress.left_out = cached.notes.iter().filter(left_out).count();
                 state.contents.notes = cached.notes;
                 state.snapshot = cached.snapshot;
+                // A caller that did not wait may have asked for these while nothing was known.
+                (state.links, state.names, state.facets) = Default::default();
             }
         }
         let reconciled = listed.and_then(|listed| live.reconcile(&mut engine, listed));
@@ -141,7 +146,7 @@ impl Keeper {
         live.published.notify_all();
     }
 
-    /// Does what there is to do; returns how long to wait before looking again.
+    /// Does the work that is due, and returns the pause before the next round.
     fn work(&mut self, live: &Arc<LiveFolder>) -> Duration {
         if let Err(error) = self.index(live) {
             tracing::debug!(?error, "the folder cannot be indexed");
@@ -224,7 +229,7 @@ impl Keeper {
         let writer = match store.writer() {
             Ok(writer) => writer,
             Err(StoreError::Busy) => {
-                // Another process is writing; its turn first.
+                // Another process is writing. Try again later.
                 let now = Instant::now();
                 live.engine.lock().uncached.get_or_insert((now, now));
                 live.compact_in_memory();
@@ -240,6 +245,8 @@ impl Keeper {
             Ok(()) => live.write_cache(&store, &writer),
             Err(error) => {
                 tracing::debug!(?error, "changes cannot be added to the cache");
+                let now = Instant::now();
+                live.engine.lock().uncached.get_or_insert((now, now));
                 return;
             }
         };
@@ -323,7 +330,7 @@ impl Keeper {
     }
 }
 
-/// Returns whether nobody but this thread uses a folder any more.
+/// Returns whether only this thread still uses a folder.
 fn is_alone(live: &Arc<LiveFolder>) -> bool {
     Arc::strong_count(live) == 1
 }
@@ -428,8 +435,6 @@ impl LiveFolder {
             if pending.is_none_or(|pending| pending.generation != waited.generation) {
                 continue;
             }
-            engine.pending.remove(path);
-            self.remember(&mut engine, path, &listed.stamp);
             let known = self.state.lock().note(path).cloned();
             let now = match outcome {
                 NotebookOutcome::Same => {
@@ -438,8 +443,17 @@ impl LiveFolder {
                 NotebookOutcome::Indexed { place, .. } => records
                     .remove(path)
                     .map(|note| (Arc::new(note), NotePlace::At(place))),
-                NotebookOutcome::LeftOut(why) => self.left_out_now(path, why)?,
+                NotebookOutcome::LeftOut(why) => match self.left_out_now(path, why) {
+                    Ok(now) => now,
+                    Err(error) => {
+                        // It stays pending, and is tried again with the next round.
+                        tracing::debug!(?error, "a note cannot be examined");
+                        continue;
+                    }
+                },
             };
+            engine.pending.remove(path);
+            self.remember(&mut engine, path, &listed.stamp);
             let path = path.clone();
             updates.push(NoteUpdate { path, now });
         }

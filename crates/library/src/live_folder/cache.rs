@@ -1,4 +1,4 @@
-//! What the cache of a folder holds. Its bytes are not trusted: whatever does not fit together is made again.
+//! The contents of a folder's cache. Its bytes are untrusted: anything inconsistent is rebuilt.
 
 use std::{path::Path, sync::Arc};
 

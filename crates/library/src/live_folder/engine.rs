@@ -31,11 +31,13 @@ use crate::{
 /// The most notes, and bytes of notes, that a call reads and indexes itself.
 const MOST_AT_ONCE: usize = 64;
 const MOST_BYTES_AT_ONCE: u64 = 4 << 20;
+/// More hints than this cost more than listing the folder: each is compared with everything that waits.
+const MOST_HINTS: usize = 1_024;
 /// Clocks of files are coarse: one that changed this shortly before it was read may change again without a new time.
 const COARSE_LOCAL: u64 = 100_000_000;
 const COARSE_ELSEWHERE: u64 = 3_000_000_000;
 
-/// What a comparison with the disk needs to know.
+/// The state of the comparison with the disk.
 pub(super) struct Engine {
     /// Reports changes, if the system can.
     watcher: Option<Watcher>,
@@ -131,7 +133,7 @@ impl LiveFolder {
         }
         identity?;
         if self.state.lock().snapshot.answering().is_damaged() {
-            tracing::warn!("the index was changed by another program and is made again");
+            tracing::warn!("the index was changed by another program and will be rebuilt");
             self.forget(engine);
         }
         let mut hints = Hints::default();
@@ -139,7 +141,7 @@ impl LiveFolder {
             Some(watcher) => watcher.drain(&mut hints),
             None => engine.must_list |= engine.listed_at.is_none_or(|listed| listed < arrived),
         }
-        engine.must_list |= hints.is_everything;
+        engine.must_list |= hints.is_everything || hints.paths.len() > MOST_HINTS;
         if engine.must_list {
             return self.list(engine, stop);
         }
@@ -294,6 +296,19 @@ impl LiveFolder {
         is_own: bool,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), LibraryError> {
+        let examined = self.examine_paths(engine, paths, is_own, stop);
+        // The hints are gone, so everything is compared next time.
+        engine.must_list |= examined.is_err();
+        examined
+    }
+
+    fn examine_paths(
+        &self,
+        engine: &mut Engine,
+        paths: BTreeSet<NotePath>,
+        is_own: bool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), LibraryError> {
         let mut differences = Differences::default();
         {
             let state = Arc::clone(&self.state.lock());
@@ -417,7 +432,7 @@ impl LiveFolder {
         Ok(())
     }
 
-    /// Reads and indexes what differs, or leaves it to the background if it is much.
+    /// Reads and indexes the differences, or leaves them to the background if there are many.
     fn resolve(
         &self,
         engine: &mut Engine,
@@ -543,7 +558,7 @@ impl LiveFolder {
         };
     }
 
-    /// Changes the state, and tells everyone who waits for it. `is_external` says which notes another program changed.
+    /// Changes the state and wakes all waiting calls. `is_external` says which notes another program changed.
     pub(super) fn publish(
         &self,
         engine: &mut Engine,

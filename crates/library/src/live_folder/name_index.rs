@@ -215,7 +215,7 @@ impl NameIndex {
     fn by_words(&self, name: &str) -> Option<NameMatch> {
         let (folder, last) = name.rsplit_once('/').unwrap_or(("", name));
         let (folder, wanted) = (words_of(folder), words_of(without_extension(last)));
-        // Signs that no name begins with may have a meaning that the desk does not know: that is not a guess to make.
+        // A leading sign that names do not start with may have a meaning unknown here, so nothing is guessed.
         let begins_like_a_name = |c: char| c.is_alphanumeric() || "\"'([".contains(c);
         if wanted.is_empty() || !name.starts_with(begins_like_a_name) {
             return None;

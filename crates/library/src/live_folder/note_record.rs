@@ -1,4 +1,4 @@
-//! What an index knows about a note besides its text.
+//! The facts about a note that the index keeps in addition to its text.
 
 mod codec;
 

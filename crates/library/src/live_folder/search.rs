@@ -292,7 +292,7 @@ impl<'q> PhraseReader<'q> {
         if has(&String::from_utf8_lossy(passage)) {
             return true;
         }
-        // Words may have marks between them that nobody sees, as in **these two** ones.
+        // Markup may separate words that are adjacent when rendered, as in `**two** words`.
         let cut = cut.get_or_init(|| CutNotebook::new(bytes, &note.path));
         let chunk = cut.chunks.chunks.iter().find(|chunk| chunk.span == span);
         chunk.is_some_and(|chunk| has(&chunk.plain))

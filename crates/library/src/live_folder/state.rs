@@ -225,7 +225,7 @@ impl FolderState {
         changes
     }
 
-    /// Puts lists of other files and folders in the place of the present ones, and adds the difference to `changes`.
+    /// Replaces the lists of other files and folders, and adds the difference to `changes`.
     pub(super) fn replace_files(
         &mut self,
         others: Vec<NotePath>,

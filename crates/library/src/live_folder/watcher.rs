@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use sectile_markdown::NotePath;
 
-/// What may have changed.
+/// The paths that may have changed.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     /// Files and folders, by path.

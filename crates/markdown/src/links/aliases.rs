@@ -1,6 +1,6 @@
 //! Alternative names that a document declares in its front matter, which wiki links may use.
 
-use crate::{Mapping, Source, Value, trim};
+use crate::{MAX_ALIASES, MAX_VALUE_CHARS, Mapping, Source, Value, trim};
 
 /// The keys that Obsidian reads.
 const KEYS: [&str; 2] = ["aliases", "alias"];
@@ -19,7 +19,7 @@ pub fn aliases(source: &Source<'_>) -> Vec<String> {
     }
 }
 
-/// Returns the aliases in the front matter.
+/// Returns the aliases in the front matter: the first [`MAX_ALIASES`], without those that are too long to be names.
 pub(crate) fn aliases_of(front_matter: &Mapping) -> Vec<String> {
     let mut found = Vec::new();
     for value in KEYS.iter().filter_map(|key| front_matter.get(key)) {
@@ -30,7 +30,8 @@ pub(crate) fn aliases_of(front_matter: &Mapping) -> Vec<String> {
         }
     }
     found.iter_mut().for_each(|one| *one = trim(one).to_owned());
-    found.retain(|one| !one.is_empty());
+    found.retain(|one| !one.is_empty() && one.chars().nth(MAX_VALUE_CHARS).is_none());
+    found.truncate(MAX_ALIASES);
     found
 }
 

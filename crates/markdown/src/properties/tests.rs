@@ -150,6 +150,13 @@ fn aliases_are_those_of_links() {
     let expected = crate::aliases(&Source::new(text.as_bytes()));
     assert_eq!(expected, ["Feed", "007", "2026-01-05"]);
     assert_eq!(read(text).aliases, expected);
+    let many: Vec<String> = (0..100_000).map(|alias| format!("a{alias}")).collect();
+    let many = read(&format!("---\naliases: \"{}\"\n---\n", many.join(",")));
+    assert_eq!(many.aliases.len(), MAX_ALIASES);
+    assert_eq!(many.aliases[255], "a255");
+    let long = "x".repeat(MAX_VALUE_CHARS + 1);
+    let long = read(&format!("---\naliases: [{long}, ok]\n---\n"));
+    assert_eq!(long.aliases, ["ok"]);
 }
 
 #[test]

@@ -230,6 +230,8 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     number_of: impl Fn(usize) -> usize,
 ) -> SearchResults {
     let words = ranked.scores();
+    // Not more than there are can be found, and space is reserved for all of them.
+    let most = most.min(words.len());
     let has_meaning = meanings.is_some();
     let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
     let (meanings, weights) = (&meanings, Weights::new(weight));

@@ -200,7 +200,7 @@ impl Query {
         self.items.iter().map(|item| item.term.as_str())
     }
 
-    /// Iterates over the words between quotation marks, folded: those of one phrase must stand side by side.
+    /// Iterates over the words between quotation marks, folded: those of one phrase must be adjacent.
     pub fn phrases(&self) -> impl Iterator<Item = &[String]> {
         self.phrases.iter().map(Vec::as_slice)
     }

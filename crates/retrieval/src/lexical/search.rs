@@ -111,7 +111,7 @@ const MOST_COMPARED: usize = 64;
 /// Score of two adjacent query words that are adjacent in the passage, in percent of their rarity.
 const TOGETHER_PERCENT: u64 = 40;
 
-/// What happens to passages without the quoted words of a query.
+/// The treatment of passages without the quoted words of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phrases {
     /// They do not match, unless no passage has the quoted words together.

@@ -24,7 +24,7 @@ const UNFINISHED: &str = "new-";
 #[derive(Debug)]
 pub(super) struct Folder {
     location: PathBuf,
-    /// Whether files are not flushed to disk: one that a power failure damages is found by its checksum, and made again.
+    /// Whether files are not flushed to disk: one that a power failure damages is detected by its checksum and rebuilt.
     pub(super) is_cache: bool,
 }
 

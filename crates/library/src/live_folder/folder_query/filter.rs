@@ -145,8 +145,10 @@ pub(in crate::live_folder) fn value_key(value: &str) -> String {
     let is_number = value
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    let number: Option<f64> = value.parse().ok().filter(|_| is_number);
-    if let Some(number) = number {
+    // A float holds fifteen digits exactly; a longer number is a name.
+    let is_exact = value.bytes().filter(u8::is_ascii_digit).count() <= 15;
+    let number: Option<f64> = value.parse().ok().filter(|_| is_number && is_exact);
+    if let Some(number) = number.filter(|number| number.is_finite()) {
         // Both zeros are one number.
         return format!("{:?}", number + 0.0);
     }

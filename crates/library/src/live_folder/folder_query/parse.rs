@@ -7,7 +7,7 @@ use super::{
 };
 use crate::query::SearchQuery;
 
-/// A filter that means nothing. The message names it and says what to write.
+/// An invalid filter. The message names it and says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct QueryMistake {
@@ -62,7 +62,10 @@ impl FolderQuery {
             if query.take_filter(&token, now, is_field)? {
                 continue;
             }
-            if token.name.is_none() && token.is_quoted && !token.excludes {
+            if token.name.is_none() && token.is_quoted && token.excludes {
+                // Only filters exclude. Like any other word after a hyphen, these are searched for, but not required.
+                words.push(token.value);
+            } else if token.name.is_none() && token.is_quoted {
                 let phrase: Vec<&str> = token.value.split_whitespace().collect();
                 if !phrase.is_empty() {
                     query.phrases.push(phrase.join(" "));

@@ -106,6 +106,22 @@ fn filters_hold_or_do_not() {
 }
 
 #[test]
+fn numbers_are_equal_only_if_all_their_digits_are() {
+    for (one, other, expected) in [
+        ("10", "10.0", true),
+        ("1e3", "1000", true),
+        ("20260131123456789", "20260131123456790", false),
+        ("20260131123456789", "20260131123456789", true),
+        ("1e400", "9e999", false),
+    ] {
+        let text = format!("---\nstatus: {one}\n---\n");
+        let note = note("a.md", &text);
+        let is_found = parsed(&format!("status:{other}")).matches(&note);
+        assert_eq!(is_found, expected, "{one} {other}");
+    }
+}
+
+#[test]
 fn words_are_words() {
     for (query, expected) in [
         ("winter feed", Some("winter feed")),
@@ -120,6 +136,7 @@ fn words_are_words() {
         ("colour:", Some("colour:")),
         (":x", Some(":x")),
         ("-word", Some("-word")),
+        ("hay -\"wet hay\"", Some("hay wet hay")),
         ("- word", Some("- word")),
         // Phrases count as words, too.
         ("\"winter  feed\" hay", Some("winter  feed hay")),

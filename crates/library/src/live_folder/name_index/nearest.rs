@@ -18,7 +18,7 @@ const MOST_ALIASES: usize = 8;
 /// The least similarity of a name that is offered, in hundredths.
 const LEAST_SIMILARITY: u32 = 60;
 
-/// The pairs of letters in a text: a set of 64 classes, and how many of them there are.
+/// The pairs of letters in a string, as a set of 64 classes.
 #[derive(Clone, Copy, Debug)]
 struct Letters(u64);
 

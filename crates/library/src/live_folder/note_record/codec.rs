@@ -1,8 +1,8 @@
-//! Records as bytes, for the cache. The bytes are untrusted: anything can be decoded, or is refused, and costs no more
-//! than its length.
+//! Records as bytes, for the cache. The bytes are untrusted: they are decoded or refused, in time and memory
+//! proportional to their length.
 //!
 //! A file is a mark, a version, and the records one after another. Numbers are varints, seven bits a byte, the lowest
-//! first; texts and lists have their length before them.
+//! first; strings and lists are preceded by their length.
 
 use std::sync::Arc;
 
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a list. Every item takes at least a byte, so that a length beyond the rest is a lie.
+    /// Reads a list. Every item takes at least a byte, so a length beyond the rest is invalid.
     fn list<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         /// Most lists are shorter; a longer one grows as it is read.
         const USUAL: usize = 32;

@@ -98,7 +98,7 @@ impl CacheFolder {
             return Ok(false);
         };
         let names = folder.names()?;
-        // Without its label it is not an index any more, so that goes last.
+        // Without its label it is not an index any more, so the label is removed last.
         for name in names.iter().filter(|name| is_ours(name) && *name != LABEL) {
             folder.remove(name)?;
         }

@@ -262,6 +262,8 @@ fn cursors_of_another_state_tool_or_desk_are_refused() {
             "x",
             "\u{0}",
             "99999999999999999999999.0123456789",
+            "18446744073709551615.0123456789",
+            "99999999999.0123456789",
             "1.0123456789abcdef",
         ] {
             let code = code(&mut client, tool, with(arguments, cursor));
