@@ -70,6 +70,8 @@ pub struct NearName {
     pub place: String,
 }
 
+/// Maximum number of `#` in an id that are tried as the start of a section: each costs a search through all names.
+const MAX_CUTS: usize = 16;
 /// Maximum number of names in an error.
 const MAX_NAMES: usize = 20;
 
@@ -88,7 +90,8 @@ impl EditableFolder {
             return Ok(FoundTarget::Top);
         }
         let state = self.index.current(stop).map_err(FindError::Library)?;
-        if let Some(found) = self.find_exactly(&state, id) {
+        let exactly = Some(id).filter(|_| given != Err(MalformedId::TooLong));
+        if let Some(found) = exactly.and_then(|id| self.find_exactly(&state, id)) {
             return Ok(found);
         }
         let text = match given.map_err(FindError::Malformed)? {
@@ -114,7 +117,7 @@ impl EditableFolder {
         if let Some(note) = state.names().note(id) {
             return Some(FoundTarget::Document(note.path.clone()));
         }
-        id.match_indices('#').find_map(|(at, _)| {
+        id.match_indices('#').take(MAX_CUTS).find_map(|(at, _)| {
             let note = state.names().note(&id[..at])?;
             self.find_section(&note.path, trim(&id[at + 1..])).ok()
         })
@@ -154,7 +157,7 @@ impl EditableFolder {
             return self.find_name(state, text);
         }
         let mut first = None;
-        for (at, _) in text.match_indices('#') {
+        for (at, _) in text.match_indices('#').take(MAX_CUTS) {
             let (document, section) = (trim(&text[..at]), trim(&text[at + 1..]));
             if document.is_empty() {
                 return self

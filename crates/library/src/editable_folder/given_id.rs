@@ -39,8 +39,8 @@ pub enum MalformedId {
     /// A slash, a backslash or a `#` is written as `%2F`, `%5C` or `%23`.
     #[error("it contains an encoded separator, and `/` and `#` are written as they are")]
     EncodedSeparator,
-    /// It consists of invisible characters.
-    #[error("it has no visible characters")]
+    /// It contains characters such as U+200B or U+202E, or nothing but white space other than spaces.
+    #[error("it contains characters that cannot be seen")]
     Invisible,
 }
 
@@ -62,7 +62,7 @@ impl GivenId {
             return Err(MalformedId::ControlCharacter);
         }
         let text = trim(id);
-        if text.is_empty() && id.contains(|c| c != ' ') {
+        if text.contains(is_invisible) || (text.is_empty() && id.contains(|c| c != ' ')) {
             return Err(MalformedId::Invisible);
         }
         if matches!(text, "" | "/" | "." | "./") {
@@ -95,6 +95,16 @@ impl GivenId {
             _ => Ok(Self::Text(text.to_owned())),
         }
     }
+}
+
+/// Returns whether a character has no width, or overrides the direction of the text after it. Those that join letters or
+/// mark their direction are part of words in some scripts.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2060}'
+            ..='\u{206f}' | '\u{feff}'
+    )
 }
 
 /// Refuses what cannot be the path of a note in the folder.

@@ -273,6 +273,8 @@ fn malformed_ids_are_refused() {
         ("plan.md%23Budget", MalformedId::EncodedSeparator),
         ("\u{feff}", MalformedId::Invisible),
         ("\u{3000} ", MalformedId::Invisible),
+        ("projects/pl\u{200b}an.md", MalformedId::Invisible),
+        ("plan#Bud\u{202e}get", MalformedId::Invisible),
         ("plan\0.md", MalformedId::ControlCharacter),
         ("plan\n.md", MalformedId::ControlCharacter),
         ("plan%00.md", MalformedId::ControlCharacter),

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
 use sectile_mcp::{CallContext, Failure};
-use sectile_vault::{NotePath, editor::EditorError};
+use sectile_vault::{
+    NotePath,
+    editor::{ChangeFilter, EditorError, EntryDocument, is_markdown},
+};
 
 use super::{
     DeskWorld,
@@ -144,7 +147,10 @@ impl<'a> VisibleRoots<'a> {
                     }
                     candidates.extend(offered);
                 }
-                Err(FindError::NotFound(names)) => nearest.extend(self.offered(root, names)),
+                Err(FindError::NotFound(names)) => {
+                    nearest.extend(self.renamed(root, rest));
+                    nearest.extend(self.offered(root, names));
+                }
                 Err(error) => {
                     refused.get_or_insert_with(|| self.find_failure(root, given, &error));
                 }
@@ -220,6 +226,32 @@ impl<'a> VisibleRoots<'a> {
             title: title().unwrap_or_default(),
             place: String::new(),
         }
+    }
+
+    /// Returns the document that was at the path in `given` until it was renamed.
+    fn renamed(&self, root: &DeskRoot, given: &str) -> Option<OfferedId> {
+        let editor = &root.folder.editor;
+        let document = given.split('#').next().unwrap_or(given);
+        let path = NotePath::parse_vault(document.trim()).ok();
+        let path = path.filter(is_markdown)?;
+        let filter = ChangeFilter {
+            under: Some(path.clone()),
+            limit: 1,
+            ..ChangeFilter::default()
+        };
+        let (entries, _) = editor.changes(&filter).ok()?;
+        let number = entries.first()?.number;
+        let documents = editor.entry_paths(number).ok()?.documents;
+        let was_here = |one: &&EntryDocument| one.moved_from.as_deref() == Some(path.as_str());
+        let now = documents.iter().find(was_here)?.document.path();
+        // It may have been renamed or deleted once more.
+        let now = NotePath::parse_vault(now).ok()?;
+        let view = editor.view(&now).ok()?;
+        Some(OfferedId {
+            id: self.id_of(root, view.path().as_str(), None),
+            title: String::new(),
+            place: format!("renamed by change {}", self.change_id(root, number)),
+        })
     }
 
     fn offered(&self, root: &DeskRoot, names: Vec<NearName>) -> Vec<OfferedId> {

@@ -91,7 +91,9 @@ fn an_encoded_path_is_understood_and_an_encoded_separator_is_not() {
         ("projects/plan.md%23Budget", "encoded separator"),
         ("projects/plan%00.md", "control character"),
         ("%2e%2e/plan.md", "never lead upwards"),
-        ("\u{feff}", "no visible characters"),
+        ("\u{feff}", "cannot be seen"),
+        ("projects/pl\u{200b}an.md", "cannot be seen"),
+        ("\u{202e}plan", "cannot be seen"),
         ("projects/plan.md#Budget/", "heading path is empty"),
         ("projects/plan.md#/Budget", "heading path is empty"),
         ("plan#Budget//Catering", "heading path is empty"),
@@ -127,6 +129,27 @@ fn slashes_of_a_heading_are_not_parts_of_a_path() {
         "edit",
         json!({ "id": "a#A/TCP/", "old": "1", "new": "one" }),
     );
+}
+
+/// Someone who knows the old path is told the new one.
+#[test]
+fn a_note_that_was_renamed_is_named_where_it_is_now() {
+    let desk = TestDocuments::desk(NOTES);
+    let mut client = desk.open();
+    let to = "archive/summer.md";
+    let renamed = client.ok("rename", json!({ "id": "projects/plan.md", "to": to }));
+    let hint = format!(
+        "Nearest:\n- archive/summer.md (renamed by change {})",
+        renamed["change"].as_str().unwrap()
+    );
+    for id in ["projects/plan.md", "projects/plan.md#Budget"] {
+        let text = client.assert_error("edit", json!({ "id": id, "new": "x" }), "not_found");
+        assert!(text.contains(&hint), "{text}");
+    }
+    client.ok("rename", json!({ "id": to, "to": "elsewhere.md" }));
+    let call = json!({ "id": "projects/plan.md", "new": "x" });
+    let text = client.assert_error("edit", call, "not_found");
+    assert!(!text.contains("summer"), "{text}");
 }
 
 #[test]

@@ -155,7 +155,14 @@ fn a_whole_text_is_replaced_between_its_line_breaks() {
 #[test]
 fn a_path_names_its_document_whatever_it_looks_like() {
     let names = [
-        " y.md", "y.md", "y .md", "[[y]].md", "a#b.md", "a%20b.md", "#.md",
+        " y.md",
+        "y.md",
+        "y .md",
+        "[[y]].md",
+        "a#b.md",
+        "a%20b.md",
+        "#.md",
+        "z\u{200b}z.md",
     ];
     let desk = TestDocuments::desk(&[]);
     for name in names {
