@@ -26,14 +26,14 @@ pub use self::{
     error::{Candidate, Conflict, EditorError},
     history::{
         HistoryDocument, HistoryEntry, HistoryFilter, JournalState, Revision,
-        changes::ChangeFilter,
+        changes::{ChangeFilter, EntryDocument, EntryPaths},
         examine,
         trust::{ForeignHistory, TrustOutcome, trust},
     },
     links::{BrokenLink, LinkCheck, reason as link_reason},
     read::{
         View,
-        part::{is_hash, page, part_hash, short_hash},
+        part::{is_hash, is_part, page, part_hash, short_hash},
         section::{SectionInfo, SectionRef},
     },
     watch::{CallHooks, NameSource},
@@ -337,7 +337,15 @@ impl Editor {
         self.history.entry(number)
     }
 
-    /// Returns the newest entry of this caller that is not undone, or else its newest undo, whose undoing is a redo.
+    /// Returns the paths that the entry with this number is about, as far as callers see them.
+    ///
+    /// # Errors
+    /// [`EditorError::EntryNotFound`] when there is none.
+    pub fn entry_paths(&self, number: u64) -> Result<EntryPaths, EditorError> {
+        self.history.entry_paths(number)
+    }
+
+    /// Returns the newest entry of this caller that is not undone.
     ///
     /// # Errors
     /// [`EditorError`] when the journal cannot be read.

@@ -7,8 +7,8 @@ use sectile_vault::editor::{Candidate, EditorError, SectionRef, View, is_markdow
 
 use super::{
     EditableFolder,
-    given_id::{GivenId, MalformedId, percent_decoded},
-    headings::sections_at,
+    given_id::{DecodedId, GivenId, MalformedId},
+    headings::{nearest_sections, sections_at},
 };
 use crate::{
     error::LibraryError,
@@ -70,10 +70,10 @@ pub struct NearName {
     pub place: String,
 }
 
-/// The most `#` in an id that are tried as the start of a section: each costs a search through all names.
-const MOST_CUTS: usize = 16;
-/// The most names in an error.
-const MOST_NAMES: usize = 20;
+/// Maximum number of `#` in an id that are tried as the start of a section: each costs a search through all names.
+const MAX_CUTS: usize = 16;
+/// Maximum number of names in an error.
+const MAX_NAMES: usize = 20;
 
 impl EditableFolder {
     /// Returns what `id` names, in any of the forms that callers may use.
@@ -85,11 +85,19 @@ impl EditableFolder {
         id: &str,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<FoundTarget, FindError> {
-        let text = match GivenId::parse(id).map_err(FindError::Malformed)? {
+        let given = GivenId::parse(id);
+        if given == Ok(GivenId::Top) {
+            return Ok(FoundTarget::Top);
+        }
+        let state = self.index.current(stop).map_err(FindError::Library)?;
+        let exactly = Some(id).filter(|_| given != Err(MalformedId::TooLong));
+        if let Some(found) = exactly.and_then(|id| self.find_exactly(&state, id)) {
+            return Ok(found);
+        }
+        let text = match given.map_err(FindError::Malformed)? {
             GivenId::Top => return Ok(FoundTarget::Top),
             GivenId::Text(text) => text,
         };
-        let state = self.index.current(stop).map_err(FindError::Library)?;
         let is_known = |found: &Result<FoundTarget, FindError>| {
             let document = text
                 .split_once('#')
@@ -106,18 +114,40 @@ impl EditableFolder {
         self.find_in(&state, &text)
     }
 
+    /// Finds the document whose path is `id`, or a section of the document whose path is before a `#`. Whatever a file is
+    /// called, its path is its id: white space around it and brackets in it included.
+    fn find_exactly(&self, state: &FolderState, id: &str) -> Option<FoundTarget> {
+        if let Some(note) = state.names().note(id) {
+            return Some(FoundTarget::Document(note.path.clone()));
+        }
+        id.match_indices('#').take(MAX_CUTS).find_map(|(at, _)| {
+            let note = state.names().note(&id[..at])?;
+            self.find_section(&note.path, trim(&id[at + 1..])).ok()
+        })
+    }
+
     fn find_in(&self, state: &FolderState, text: &str) -> Result<FoundTarget, FindError> {
         let found = self.find_text(state, text);
-        match (&found, percent_decoded(text)) {
-            (Err(FindError::NotFound(_)), Some(decoded)) => match GivenId::parse(&decoded) {
-                Ok(GivenId::Text(decoded)) => match self.find_text(state, &decoded) {
-                    Err(FindError::NotFound(_)) => found,
-                    decoded => decoded,
-                },
-                Ok(GivenId::Top) => found,
-                Err(malformed) => Err(FindError::Malformed(malformed)),
+        if !matches!(found, Err(FindError::NotFound(_))) {
+            return found;
+        }
+        let Some(decoded) = DecodedId::new(text) else {
+            return found;
+        };
+        let malformed = |reason| Err(FindError::Malformed(reason));
+        match GivenId::parse(&decoded.text) {
+            Err(reason) => malformed(reason),
+            _ if decoded.has_encoded_slash => malformed(MalformedId::EncodedSeparator),
+            // In a link, an encoded `#` belongs to the name of the file.
+            _ if decoded.has_encoded_hash => match state.names().note(&decoded.text) {
+                Some(note) => Ok(FoundTarget::Document(note.path.clone())),
+                None => malformed(MalformedId::EncodedSeparator),
             },
-            _ => found,
+            Ok(GivenId::Top) => found,
+            Ok(GivenId::Text(decoded)) => match self.find_text(state, &decoded) {
+                Err(FindError::NotFound(_)) => found,
+                decoded => decoded,
+            },
         }
     }
 
@@ -130,7 +160,7 @@ impl EditableFolder {
             return self.find_name(state, text);
         }
         let mut first = None;
-        for (at, _) in text.match_indices('#').take(MOST_CUTS) {
+        for (at, _) in text.match_indices('#').take(MAX_CUTS) {
             let (document, section) = (trim(&text[..at]), trim(&text[at + 1..]));
             if document.is_empty() {
                 return self
@@ -144,7 +174,10 @@ impl EditableFolder {
             };
             match found {
                 // The `#` may be part of a name.
-                Err(error @ FindError::NotFound(_)) => first.get_or_insert(error),
+                Err(
+                    error @ (FindError::NotFound(_)
+                    | FindError::Malformed(MalformedId::EmptyHeading)),
+                ) => first.get_or_insert(error),
                 found => return found,
             };
         }
@@ -182,7 +215,7 @@ impl EditableFolder {
     /// Finds a document or a folder.
     fn document(&self, state: &FolderState, name: &str) -> Result<FoundTarget, FindError> {
         let near = |paths: Vec<NotePath>| {
-            let paths = paths.into_iter().take(MOST_NAMES);
+            let paths = paths.into_iter().take(MAX_NAMES);
             paths.map(|path| near_path(state, &path)).collect()
         };
         let name = slashes(name);
@@ -199,7 +232,9 @@ impl EditableFolder {
 
     /// Returns the path of a document that is not in the index, such as one that is ignored, but can be read.
     fn outside_index(&self, name: &str) -> Option<NotePath> {
+        // A slash at the end means a folder.
         let path = NotePath::parse_vault(name).ok().filter(is_markdown)?;
+        let path = Some(path).filter(|_| !name.ends_with('/'))?;
         let view = self.editor.view(&path).ok()?;
         Some(view.path().clone())
     }
@@ -230,10 +265,13 @@ impl EditableFolder {
             [only] => return section_of(&view, *only),
             [] => {}
             several => {
-                let several = several.iter().take(MOST_NAMES);
+                let several = several.iter().take(MAX_NAMES);
                 let names = several.filter_map(|position| near_section(&view, *position));
                 return Err(FindError::Several(names.collect()));
             }
+        }
+        if section.split(['/', '#']).any(|part| trim(part).is_empty()) {
+            return Err(FindError::Malformed(MalformedId::EmptyHeading));
         }
         let anchors = Anchors::new(&Source::new(view.bytes()));
         if let FragmentResolution::Heading(index) = anchors.resolve(LinkForm::Inline, section) {
@@ -243,7 +281,7 @@ impl EditableFolder {
         }
         match self.section_by_id(section)? {
             Some(found) => Ok(found),
-            None => Err(self.no_section(&view, section)),
+            None => Err(FindError::NotFound(nearest_sections(&view, section))),
         }
     }
 
@@ -270,22 +308,6 @@ impl EditableFolder {
             ) => Ok(None),
             Err(error) => Err(FindError::Editor(error)),
         }
-    }
-
-    /// Returns the error for a heading that a document does not have, with similar ones.
-    fn no_section(&self, view: &View, heading: &str) -> FindError {
-        let section = SectionRef {
-            id: None,
-            heading: Some(heading.to_owned()),
-        };
-        let found = self
-            .editor
-            .find_section(Some(view.path()), &section, LetterCase::MayDiffer);
-        let near = match found {
-            Err(EditorError::SectionNotFound { near, .. }) => near,
-            _ => Vec::new(),
-        };
-        FindError::NotFound(near.iter().map(|one| near_candidate(view, one)).collect())
     }
 
     fn near_target(&self, state: &FolderState, target: &FoundTarget) -> Option<NearName> {
@@ -333,7 +355,16 @@ fn near_path(state: &FolderState, path: &NotePath) -> NearName {
     }
 }
 
-fn near_section(view: &View, position: usize) -> Option<NearName> {
+pub(super) fn near_document(view: &View) -> NearName {
+    let path = view.path();
+    NearName {
+        id: path.to_string(),
+        title: String::new(),
+        place: String::new(),
+    }
+}
+
+pub(super) fn near_section(view: &View, position: usize) -> Option<NearName> {
     Some(near_candidate(view, &view.candidate(position)?))
 }
 

@@ -2,15 +2,15 @@
 
 use sectile_markdown::trim;
 
-/// The longest id, in bytes: a path and a heading, both as long as they get.
-const LONGEST_ID: usize = 1 << 13;
+/// Maximum length of an id in bytes: enough for the longest path and the longest heading together.
+const MAX_ID_BYTES: usize = 1 << 13;
 
 /// The reason why a text cannot be an id of anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedId {
     /// It is too long.
-    #[error("it is longer than {LONGEST_ID} bytes")]
+    #[error("it is longer than {MAX_ID_BYTES} bytes")]
     TooLong,
     /// It contains a control character.
     #[error("it contains a control character")]
@@ -33,6 +33,15 @@ pub enum MalformedId {
     /// Nothing follows the `#`.
     #[error("nothing follows the `#`")]
     NoSection,
+    /// A part of a path of headings is empty.
+    #[error("a part of its heading path is empty")]
+    EmptyHeading,
+    /// A slash, a backslash or a `#` is written as `%2F`, `%5C` or `%23`.
+    #[error("it contains an encoded separator, and `/` and `#` are written as they are")]
+    EncodedSeparator,
+    /// It contains characters such as U+200B or U+202E, or nothing but white space other than spaces.
+    #[error("it contains characters that cannot be seen")]
+    Invisible,
 }
 
 /// An id that may name something.
@@ -46,13 +55,16 @@ pub(super) enum GivenId {
 
 impl GivenId {
     pub(super) fn parse(id: &str) -> Result<Self, MalformedId> {
-        if id.len() > LONGEST_ID {
+        if id.len() > MAX_ID_BYTES {
             return Err(MalformedId::TooLong);
         }
         if id.contains(char::is_control) {
             return Err(MalformedId::ControlCharacter);
         }
         let text = trim(id);
+        if text.contains(is_invisible) || (text.is_empty() && id.contains(|c| c != ' ')) {
+            return Err(MalformedId::Invisible);
+        }
         if matches!(text, "" | "/" | "." | "./") {
             return Ok(Self::Top);
         }
@@ -85,6 +97,16 @@ impl GivenId {
     }
 }
 
+/// Returns whether a character has no width, or overrides the direction of the text after it. Those that join letters or
+/// mark their direction are part of words in some scripts.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2060}'
+            ..='\u{206f}' | '\u{feff}'
+    )
+}
+
 /// Refuses what cannot be the path of a note in the folder.
 fn check_path(path: &str) -> Result<(), MalformedId> {
     if path.contains("://") {
@@ -102,26 +124,45 @@ fn check_path(path: &str) -> Result<(), MalformedId> {
     Ok(())
 }
 
-/// Returns `text` with `%20` and the like decoded, if that changes it and gives text.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(value) => {
-                decoded.push(value);
-                at += 3;
-            }
-            None => {
-                decoded.push(*byte);
-                at += 1;
-            }
+/// An id with `%20` and the like decoded, as they are written in the destinations of Markdown links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DecodedId {
+    pub(super) text: String,
+    /// Whether there is a slash or a backslash that was encoded.
+    pub(super) has_encoded_slash: bool,
+    /// Whether there is a `#` that was encoded.
+    pub(super) has_encoded_hash: bool,
+}
+
+impl DecodedId {
+    /// Decodes `text`. Returns `None` if nothing in it is encoded, or if the result would not be text.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        let mut decoded = Vec::with_capacity(bytes.len());
+        let (mut has_encoded_slash, mut has_encoded_hash) = (false, false);
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            let value = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%');
+            let value = value.and_then(hex_value);
+            has_encoded_slash |= matches!(value, Some(b'/' | b'\\'));
+            has_encoded_hash |= value == Some(b'#');
+            decoded.push(value.unwrap_or(*byte));
+            at += if value.is_some() { 3 } else { 1 };
         }
+        let decoded = String::from_utf8(decoded).ok()?;
+        (decoded != text).then_some(Self {
+            text: decoded,
+            has_encoded_slash,
+            has_encoded_hash,
+        })
     }
-    let decoded = String::from_utf8(decoded).ok()?;
-    (decoded != text).then_some(decoded)
+}
+
+/// Returns the byte that two hexadecimal digits stand for.
+fn hex_value(digits: &[u8]) -> Option<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let [high, low] = digits else {
+        return None;
+    };
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }

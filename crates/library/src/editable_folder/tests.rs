@@ -208,13 +208,8 @@ fn ids_as_callers_write_them() {
         ("ada", "several: Ada in other; Ada in people"),
         ("people/ada", "people/ada.md"),
         ("plann", "none: plan in projects"),
-        (
-            "plan#Bugdet money budget",
-            "none: Budget in projects/plan.md / Plan",
-        ),
         ("projects#Budget", "none: "),
         ("unknown-1kebc1", "none: "),
-        ("plan.md#unknown-1kebc1", "none: "),
     ] {
         assert_eq!(
             bench.told(id).to_lowercase(),
@@ -236,6 +231,28 @@ fn ids_as_callers_write_them() {
     }
 }
 
+/// The nearest come first.
+#[test]
+fn a_heading_that_is_not_there_is_answered_with_those_that_are() {
+    let bench = harbour();
+    for (id, expected) in [
+        (
+            "plan#Bugdet money budget",
+            "none: Budget in projects/plan.md / Plan; ",
+        ),
+        ("plan#Bugdet", "none: Budget in projects/plan.md / Plan; "),
+        (
+            "plan#Budget/Caterin",
+            "none: Catering in projects/plan.md / Plan / Budget; ",
+        ),
+        ("plan.md#unknown-1kebc1", "none: "),
+    ] {
+        let told = bench.told(id);
+        assert!(told.starts_with(expected), "{id:?}: {told}");
+        assert_eq!(told.matches(" in projects/plan.md").count(), 5, "{told}");
+    }
+}
+
 #[test]
 fn malformed_ids_are_refused() {
     let bench = harbour();
@@ -248,6 +265,16 @@ fn malformed_ids_are_refused() {
         ("#Budget", MalformedId::NoName),
         ("plan#", MalformedId::NoSection),
         ("plan# ", MalformedId::NoSection),
+        ("plan#Budget/", MalformedId::EmptyHeading),
+        ("plan#/Budget", MalformedId::EmptyHeading),
+        ("plan#Budget//Catering", MalformedId::EmptyHeading),
+        ("projects%2Fplan.md", MalformedId::EncodedSeparator),
+        ("projects%5Cplan.md", MalformedId::EncodedSeparator),
+        ("plan.md%23Budget", MalformedId::EncodedSeparator),
+        ("\u{feff}", MalformedId::Invisible),
+        ("\u{3000} ", MalformedId::Invisible),
+        ("projects/pl\u{200b}an.md", MalformedId::Invisible),
+        ("plan#Bud\u{202e}get", MalformedId::Invisible),
         ("plan\0.md", MalformedId::ControlCharacter),
         ("plan\n.md", MalformedId::ControlCharacter),
         ("plan%00.md", MalformedId::ControlCharacter),

@@ -16,8 +16,8 @@ use crate::live_folder::{FolderChanges, FolderContents, NoteRecord};
 
 /// The extensions that a name may leave out, in the order in which they are tried.
 const EXTENSIONS: [&str; 2] = [".md", ".markdown"];
-/// The longest name that is compared with others, in bytes. No system's paths are longer.
-const LONGEST_NAME: usize = 1 << 12;
+/// Maximum length of a name that is compared with others, in bytes. No system has longer paths.
+const MAX_NAME_BYTES: usize = 1 << 12;
 
 /// The names of the notes of a folder. Copies are cheap and share what is equal.
 #[derive(Clone, Debug, Default)]
@@ -138,7 +138,7 @@ impl NameIndex {
     pub fn resolve(&self, name: &str) -> NameMatch {
         let name = trim(name);
         let path = name.trim_end_matches('/');
-        if path.is_empty() || name.len() > LONGEST_NAME {
+        if path.is_empty() || name.len() > MAX_NAME_BYTES {
             return NameMatch::None {
                 nearest: Vec::new(),
             };

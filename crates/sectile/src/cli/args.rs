@@ -15,7 +15,8 @@ use crate::{
 /// Parses the arguments of this process. A leading `~` of a path is expanded to the home folder: a shell leaves it alone in
 /// `--root=~/notes`, and programs that start this one do not use a shell.
 pub(super) fn parsed() -> Args {
-    let matches = taking_tildes(Args::command()).get_matches();
+    let given = super::desk::with_exclusions_last(std::env::args_os());
+    let matches = taking_tildes(Args::command()).get_matches_from(given);
     match Args::from_arg_matches(&matches) {
         Ok(args) => args,
         Err(error) => error.exit(),

@@ -4,7 +4,7 @@ mod args;
 mod ids;
 mod show;
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use clap::ValueEnum;
 use sectile_markdown::{Source, Value as YamlValue};
@@ -22,8 +22,50 @@ use super::{
 };
 use crate::worlds::desk::{self, DeskWorld};
 
+/// Arguments of tools that have another form in a shell.
+const SHELL_WORDS: &[(&str, &str)] = &[
+    ("`id`", "`ID`"),
+    ("`path`", "`PATH`"),
+    ("`set`", "`NAME=VALUE`"),
+    ("`unset`", "`--unset`"),
+    ("`old`", "`--old`"),
+    ("`new`", "`--new`"),
+    ("`place`", "`--place`"),
+    ("`base`", "`--base`"),
+    ("`since`", "`--since`"),
+    ("`cursor`", "`--cursor`"),
+    ("scope \"subtree\"", "`--subtree`"),
+];
+
 /// A budget that nothing exceeds, for people who asked to see all of it.
 const NO_BUDGET: u64 = 1_000_000_000;
+
+/// Returns the arguments of this process with filters that exclude, such as `-tag:old`, at the end and after `--`: as words
+/// of the query they start like flags.
+pub(super) fn with_exclusions_last(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let given: Vec<OsString> = arguments.collect();
+    if given.get(1).is_none_or(|command| command != "search") {
+        return given;
+    }
+    let end = given.iter().position(|word| word == "--");
+    let (before, after) = given.split_at(end.unwrap_or(given.len()));
+    let (exclusions, kept): (Vec<&OsString>, Vec<&OsString>) =
+        before.iter().partition(|word| excludes(word));
+    if exclusions.is_empty() {
+        return given;
+    }
+    let separator = OsString::from("--");
+    let words = exclusions.into_iter().chain(after.iter().skip(1));
+    let all = kept.into_iter().chain([&separator]).chain(words);
+    all.cloned().collect()
+}
+
+/// Returns whether a word of a query is a filter that excludes: a hyphen, a name, a colon.
+fn excludes(word: &OsString) -> bool {
+    let name = word.to_str().and_then(|word| word.strip_prefix('-'));
+    let name = name.and_then(|rest| rest.split_once(':'));
+    name.is_some_and(|(name, _)| !name.is_empty() && !name.starts_with('-') && !name.contains('='))
+}
 
 pub(super) fn search(args: &DeskSearchArgs) -> Result<(), CliError> {
     let session = DeskSession::open(&args.desk, &[])?;
@@ -249,12 +291,34 @@ impl DeskSession {
         }
         let error = desk::error_object(failure);
         let part = |key: &str| error[key].as_str().unwrap_or_default();
+        let message = for_shell(part("message"));
         let message = match part("facts") {
-            "" => part("message").to_owned(),
-            facts => format!("{}\n{facts}", part("message")),
+            "" => message,
+            facts => format!("{message}\n{facts}"),
         };
-        CliError::failed(message).next(part("next"))
+        let next = match part("code") {
+            "invalid_arguments" => "see the command's --help".to_owned(),
+            _ => for_shell(part("next")),
+        };
+        CliError::failed(message).next(next)
     }
+}
+
+/// Returns a text about tools and their arguments with the commands and flags that a person types.
+fn for_shell(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (word, in_shell) in SHELL_WORDS {
+        text = text.replace(word, in_shell);
+    }
+    for tool in desk::spec().tools {
+        let command = match &*tool.name {
+            "set_fields" => "set",
+            name => name,
+        };
+        let name = format!("`{}`", tool.name);
+        text = text.replace(&name, &format!("`sectile {command}`"));
+    }
+    text
 }
 
 /// Returns the name of a choice on the command line, which is the word that the tool takes.
@@ -329,5 +393,48 @@ fn open_in_its_program(url: &str) -> Result<(), CliError> {
             CliError::failed(format_args!("{program} cannot open {url}."))
                 .next("print the address with --print, and open it yourself"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_that_exclude_are_words_and_flags_stay_flags() {
+        let ordered = |line: &str| {
+            let words = line.split(' ').map(OsString::from);
+            let ordered = with_exclusions_last(words).into_iter();
+            let ordered: Vec<String> = ordered.filter_map(|word| word.into_string().ok()).collect();
+            ordered.join(" ")
+        };
+        for (given, expected) in [
+            ("sectile search -tag:x", "sectile search -- -tag:x"),
+            (
+                "sectile search feed -status:done --limit 5 hay",
+                "sectile search feed --limit 5 hay -- -status:done",
+            ),
+            ("sectile search -a:b c -- -d", "sectile search c -- -a:b -d"),
+        ] {
+            assert_eq!(ordered(given), expected);
+        }
+        for line in [
+            "sectile search feed --limit 5",
+            "sectile search feed -- -word",
+            "sectile search --root=C:/notes feed",
+            "sectile search -h",
+            "sectile fetch -tag:x",
+            "sectile",
+        ] {
+            assert_eq!(ordered(line), line);
+        }
+    }
+
+    #[test]
+    fn hints_name_commands_and_flags() {
+        assert_eq!(
+            for_shell("Copy `old` from `fetch`, or use `set_fields`; `write` is a setting."),
+            "Copy `--old` from `sectile fetch`, or use `sectile set`; `write` is a setting."
+        );
     }
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod describe;
+mod diffs;
 mod errors;
 mod fetched;
 mod fields;

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 /// Bad input of every kind.
 mod bad_input;
+/// Bases: what one answer gives, every tool takes.
+mod bases;
 /// Callers that are bound to roots.
 mod callers;
 /// Listings, schemas and sample answers, pinned.

@@ -7,16 +7,16 @@ use sectile_markdown::NotePath;
 use super::{NameIndex, without_extension, words_of};
 use crate::live_folder::NoteRecord;
 
-/// The most notes that are offered.
-const MOST_OFFERED: usize = 5;
-/// The most notes that are compared letter by letter.
-const MOST_COMPARED: usize = 64;
-/// The most characters of a name that are compared.
-const MOST_CHARS: usize = 128;
-/// The most aliases of a note that are considered.
-const MOST_ALIASES: usize = 8;
-/// The least similarity of a name that is offered, in hundredths.
-const LEAST_SIMILARITY: u32 = 60;
+/// Maximum number of notes that are offered.
+const MAX_OFFERED: usize = 5;
+/// Maximum number of notes that are compared letter by letter.
+const MAX_COMPARED: usize = 64;
+/// Maximum number of characters of a name that are compared.
+const MAX_CHARS: usize = 128;
+/// Maximum number of aliases of a note that are considered.
+const MAX_ALIASES: usize = 8;
+/// Minimum similarity of a name that is offered, in hundredths.
+const MIN_SIMILARITY: u32 = 60;
 
 /// The pairs of letters in a string, as a set of 64 classes.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ impl Letters {
     fn of(text: &str) -> Self {
         let mut pairs = 0;
         let mut before = ' ';
-        for c in text.chars().take(MOST_CHARS) {
+        for c in text.chars().take(MAX_CHARS) {
             let c = if c.is_alphanumeric() {
                 c.to_lowercase().next().unwrap_or(c)
             } else {
@@ -54,7 +54,7 @@ impl NameIndex {
         let last = name.rsplit_once('/').map_or(name, |(_, last)| last);
         let wanted: String = words_of(without_extension(last))
             .chars()
-            .take(MOST_CHARS)
+            .take(MAX_CHARS)
             .collect();
         if wanted.is_empty() {
             return Vec::new();
@@ -75,24 +75,24 @@ impl NameIndex {
                 .cmp(&one.0)
                 .then_with(|| one.1.path.cmp(&other.1.path))
         };
-        if likely.len() > MOST_COMPARED {
-            likely.select_nth_unstable_by(MOST_COMPARED - 1, by_likeness);
-            likely.truncate(MOST_COMPARED);
+        if likely.len() > MAX_COMPARED {
+            likely.select_nth_unstable_by(MAX_COMPARED - 1, by_likeness);
+            likely.truncate(MAX_COMPARED);
         }
         let mut found: Vec<(u32, &NotePath)> = likely
             .into_iter()
             .map(|(_, note)| (similarity(&wanted, note), &note.path))
-            .filter(|(similarity, _)| *similarity >= LEAST_SIMILARITY)
+            .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
             .collect();
         found.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
-        found.truncate(MOST_OFFERED);
+        found.truncate(MAX_OFFERED);
         found.into_iter().map(|(_, path)| path.clone()).collect()
     }
 }
 
 /// Iterates over the names of a note that are compared.
 fn names(note: &NoteRecord) -> impl Iterator<Item = &str> {
-    let aliases = note.properties.aliases.iter().take(MOST_ALIASES);
+    let aliases = note.properties.aliases.iter().take(MAX_ALIASES);
     [
         without_extension(note.path.file_name()),
         note.title.as_str(),
@@ -104,7 +104,7 @@ fn names(note: &NoteRecord) -> impl Iterator<Item = &str> {
 /// Returns how similar the most similar name of a note is, in hundredths: few letters differ, or words are the same.
 fn similarity(wanted: &str, note: &NoteRecord) -> u32 {
     let of = |name: &str| {
-        let name: String = words_of(name).chars().take(MOST_CHARS).collect();
+        let name: String = words_of(name).chars().take(MAX_CHARS).collect();
         let longest = wanted.chars().count().max(name.chars().count()).max(1);
         let different = strsim::damerau_levenshtein(wanted, &name).min(longest);
         let by_letters = 100 * (longest - different) / longest;

@@ -31,14 +31,14 @@ Filters go in the query; alone, they list notes:
   sectile search '\"exact words\"' path:projects/
   sectile search tag:travel after:2026-01-01
   sectile search is:task path:projects/harbour   open tasks
-  sectile search 'status:draft -tag:old'         any field of the front matter
+  sectile search status:draft -tag:old           any field of the front matter
   sectile search sort:modified --limit 5         the notes changed last")]
 pub(in crate::cli) struct DeskSearchArgs {
     /// Words, a question, filters.
     #[arg(value_name = "QUERY", required = true)]
     pub(super) query: Vec<String>,
-    /// The most results, 1 to 20 [default: 8].
-    #[arg(long, value_name = "N")]
+    /// Maximum number of results, 1 to 20 [default: 8].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=20))]
     pub(super) limit: Option<u64>,
     /// Continue after an earlier answer, with its `next`.
     #[arg(long, value_name = "CURSOR")]
@@ -57,7 +57,7 @@ pub(in crate::cli) struct FetchArgs {
     /// What to read.
     #[arg(value_name = "ID", required = true)]
     pub(super) ids: Vec<String>,
-    /// The most tokens to print [default: everything].
+    /// Maximum number of tokens to print [default: everything].
     #[arg(long, value_name = "TOKENS")]
     pub(super) budget: Option<u64>,
     /// Continue after an earlier answer.
@@ -72,8 +72,8 @@ pub(in crate::cli) struct OutlineArgs {
     /// A folder, a document or a section [default: the whole desk].
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
-    /// How many levels to show [default: 2].
-    #[arg(long, value_name = "N")]
+    /// Number of levels to show, 1 to 9 [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=9))]
     pub(super) depth: Option<u64>,
     /// Continue after an earlier answer, with its `next`.
     #[arg(long, value_name = "CURSOR")]
@@ -95,7 +95,7 @@ pub(in crate::cli) enum LinkDirection {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct LinksArgs {
-    /// A document or a section; with --broken also a folder.
+    /// A document, a section or a folder.
     #[arg(value_name = "ID")]
     pub(super) id: String,
     /// Which links to show.
@@ -119,8 +119,8 @@ pub(in crate::cli) struct ChangesArgs {
     /// Only changes since then: a date, a time, or an age such as 7d.
     #[arg(long, value_name = "WHEN")]
     pub(super) since: Option<String>,
-    /// The most changes [default: 20].
-    #[arg(long, value_name = "N")]
+    /// Maximum number of changes, 1 to 100 [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(super) limit: Option<u64>,
     /// Show the lines that changed.
     #[arg(long)]
@@ -244,7 +244,7 @@ pub(in crate::cli) struct DeleteArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct UndoArgs {
-    /// Number of a change, as `sectile changes` shows it [default: your newest]. Undoing an undo is redoing.
+    /// Number of a change, as `sectile changes` shows it [default: your newest that is not undone]. Undoing an undo redoes.
     #[arg(value_name = "CHANGE")]
     pub(super) change: Option<String>,
     #[command(flatten)]

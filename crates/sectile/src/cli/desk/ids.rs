@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sectile_vault::{PathTarget, editor::is_markdown};
+
 use super::super::{
     root::{root_of, root_to_serve, too_large},
     ui::{CliError, visible},
@@ -18,7 +20,7 @@ pub(super) struct ShellIds {
     root: Option<PathBuf>,
 }
 
-/// Returns the root that the first existing file among `ids` belongs to, or else that of the current folder.
+/// Returns the root that the first existing note among `ids` belongs to, or else that of the current folder.
 pub(super) fn root_of_any(ids: &[String]) -> Result<PathBuf, CliError> {
     let existing = ids.iter().find_map(|id| existing(id));
     let Some((place, _)) = existing else {
@@ -37,12 +39,18 @@ pub(super) fn root_of_any(ids: &[String]) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Returns the file or folder that the start of an id names in this shell, and the rest, from the `#` on.
+/// Returns the note or folder that the start of an id names in this shell, and the rest, from the `#` on. The folder of any
+/// other file does not become a desk because the file is named.
 fn existing(id: &str) -> Option<(PathBuf, &str)> {
     let ends = std::iter::once(id.len()).chain(id.rmatch_indices('#').map(|(at, _)| at));
     ends.filter(|end| *end > 0).find_map(|end| {
         let place = without_tilde(PathBuf::from(&id[..end]));
-        files::absolute(&place).is_ok().then(|| (place, &id[end..]))
+        let is_of_desk = match PathTarget::at(&place) {
+            Ok(PathTarget::File(_, file)) => is_markdown(&file),
+            Ok(PathTarget::Folder(_)) => true,
+            Ok(_) | Err(_) => false,
+        };
+        is_of_desk.then(|| (place, &id[end..]))
     })
 }
 

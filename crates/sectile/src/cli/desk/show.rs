@@ -127,9 +127,10 @@ pub(super) fn changes(answer: &Value) -> String {
             .iter()
             .filter_map(Value::as_str)
             .collect();
-        let undone = match change["undone"] == true {
-            true => " (undone)",
-            false => "",
+        let undone = match (change["undone"] == true, change["undoes"].as_str()) {
+            (true, _) => " (undone)".to_owned(),
+            (false, Some(change)) => format!(" (of change {})", visible(change)),
+            (false, None) => String::new(),
         };
         out += &format!(
             "{} {} {} {}: {}{undone}\n",

@@ -6,34 +6,33 @@ use sectile_mcp::{
     Answer, AnswerFacts, CallContext, Failure, JsonObject, Tool, ToolBuilder, decode,
 };
 use sectile_vault::editor::{
-    BrokenLink, CallHooks, Conflict, DocumentReport, EditText, EditorError, Operation, Scope,
-    WriteReport, WriteRequest, is_hash, short_hash,
+    BrokenLink, CallHooks, Conflict, DocumentReport, EditText, EditorError, Operation, WriteReport,
+    WriteRequest, is_hash, is_part, part_hash, short_hash,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    DeskWorld,
+    DeskWorld, SHOWN_BYTES,
+    diffs::{DiffRoom, DocumentDiff, Moved, short_diff},
     errors::{INVALID_BASE, failure, with_facts},
     roots::{DeskRoot, VisibleRoots},
 };
 use crate::worlds::arguments_digest;
 
-/// Most tokens of an answer, a few less than the contract allows because tokens are only estimated.
-const MOST_TOKENS: usize = 360;
-/// Most tokens of the diff in a preview, where the diff is what was asked for.
-const MOST_PREVIEW_TOKENS: usize = 3000;
-/// Fewest tokens of a diff, however long the rest of the answer is.
-const LEAST_TOKENS: usize = 40;
-/// Most lines of a diff, unless it is a preview: a few show whether the change is the one that was meant.
-const MOST_LINES: usize = 24;
-/// Longest start of a line that is cut, in characters.
-const MOST_CUT_LINE: usize = 80;
-/// Most broken links that an answer names.
-const MOST_BROKEN: usize = 3;
-/// Longest description of a broken link, in characters.
-const MOST_LINK: usize = 120;
-/// Most characters of a client's name in the history.
-const MOST_NAME: usize = 100;
+/// Maximum number of tokens in an answer. This is a little less than the contract allows, because tokens are estimated.
+const MAX_ANSWER_TOKENS: usize = 360;
+/// Maximum number of tokens for the diff of a preview, where the diff is what was asked for.
+const MAX_PREVIEW_TOKENS: usize = 3000;
+/// Tokens that a diff may always take, however long the rest of the answer is.
+const MIN_DIFF_TOKENS: usize = 40;
+/// Maximum number of lines in a diff, except in a preview: enough to check that the change is the intended one.
+const MAX_DIFF_LINES: usize = 24;
+/// Maximum number of broken links that an answer lists.
+const MAX_BROKEN_LINKS: usize = 3;
+/// Maximum length of the description of a broken link, in characters.
+const MAX_LINK_CHARS: usize = 120;
+/// Maximum length of a client's name in the history, in characters.
+const MAX_ACTOR_CHARS: usize = 100;
 
 /// The result of a write.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -46,6 +45,9 @@ pub(super) struct DeskWriteAnswer {
     /// The change, for undo.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// The change that was undone or redone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undoes: Option<String>,
     /// The changed lines.
     #[serde(skip_serializing_if = "String::is_empty")]
     diff: String,
@@ -78,6 +80,8 @@ fn is_zero(count: &usize) -> bool {
 }
 
 const PREVIEW: &str = "preview: nothing was written";
+/// How to redo what an undo took back.
+pub(super) const REDO: &str = "to redo, undo this change";
 const UNCHANGED: &str = "unchanged: nothing had to be written";
 const REPLAYED: &str = "the answer to the first call with this request_id";
 const CHANGED_SINCE: &str = "another program changed it again: read it before the next edit";
@@ -89,8 +93,9 @@ const RESCUED: &str =
 pub(super) enum AnswerSubject {
     /// The document that the first operation names.
     Document,
-    /// The section that the first operation names, with the base of this scope.
-    Section(Scope),
+    /// The section that the first operation names. Its base is that of the section with its subsections, which every
+    /// tool takes.
+    Section,
     /// Something that has no base afterwards; the answer gives the id as it was.
     Gone,
 }
@@ -111,7 +116,25 @@ pub(super) struct PlannedWrite<'a> {
     pub(super) fits_changed_document: bool,
 }
 
+/// What an answer needs to know about a write besides its report.
+pub(super) struct AnsweredWrite {
+    pub(super) subject: AnswerSubject,
+    /// The id of something that has none afterwards.
+    pub(super) id: String,
+    pub(super) is_preview: bool,
+    /// Whether the caller knows all of the text that it wrote to, however long it is.
+    pub(super) has_read_all: bool,
+}
+
 impl DeskWriteAnswer {
+    /// Adds which change was undone, or redone, and how to redo it.
+    pub(super) fn add_undone(&mut self, change: String, is_redo: bool) {
+        self.undoes = Some(change);
+        if !is_redo {
+            self.notes.push(REDO);
+        }
+    }
+
     /// Returns the answer to something that the history does not record.
     pub(super) fn without_change(id: String) -> (Self, AnswerFacts) {
         let answer = Self {
@@ -172,7 +195,7 @@ impl VisibleRoots<'_> {
     ) -> Result<(DeskWriteAnswer, AnswerFacts), Failure> {
         let mut bases = write.operations.iter().filter_map(Operation::expected_hash);
         if !bases.all(is_hash) {
-            let what = "`base` is not one that an answer gave. Nothing was written.";
+            let what = "`base` is not one that an answer returned. Nothing was written.";
             return Err(failure(&INVALID_BASE, what, ""));
         }
         let mut request = WriteRequest {
@@ -197,13 +220,20 @@ impl VisibleRoots<'_> {
             request.operations.iter_mut().for_each(forget_base);
             written = folder.write(&request, hooks);
         }
+        // A caller that has not read all of a long text may not replace it, before the write or after it.
+        let has_read_all = request.operations.first().is_some_and(knows_all);
         let mut report =
             written.map_err(|error| self.write_failure(write.root, &error, &request, &write.id))?;
         for step in &mut report.steps {
             step.merged |= is_merged;
         }
-        let subject = write.subject;
-        Ok(self.answered(write.root, report, subject, write.id, write.is_preview))
+        let written = AnsweredWrite {
+            subject: write.subject,
+            id: write.id,
+            is_preview: write.is_preview,
+            has_read_all,
+        };
+        Ok(self.answered(write.root, report, written))
     }
 
     /// Returns the failure of a write, with facts about the passage that it was to replace.
@@ -251,31 +281,35 @@ impl VisibleRoots<'_> {
         &self,
         root: &DeskRoot,
         report: WriteReport,
-        subject: AnswerSubject,
-        id: String,
-        is_preview: bool,
+        written: AnsweredWrite,
     ) -> (DeskWriteAnswer, AnswerFacts) {
+        let is_preview = written.is_preview;
         let first = report.steps.first();
         let section = first.and_then(|step| step.section.as_ref());
         let path = first.map(|step| step.path.as_str());
-        let (id, base) = match (subject, path, section) {
-            (AnswerSubject::Section(scope), Some(path), Some(section)) => {
-                let base = match scope {
-                    Scope::Body => &section.hash,
-                    Scope::Subtree => &section.subtree_hash,
-                };
-                (
-                    self.id_of(root, path, Some(&section.id)),
-                    Some(base.clone()),
-                )
+        let shown_bytes = if written.has_read_all {
+            usize::MAX
+        } else {
+            SHOWN_BYTES
+        };
+        let (id, base) = match (written.subject, path, section) {
+            (AnswerSubject::Section, Some(path), Some(section)) => {
+                let (_, base) = section.shown_hashes(shown_bytes);
+                (self.id_of(root, path, Some(&section.id)), Some(base))
             }
-            (AnswerSubject::Gone, ..) | (_, None, _) => (id, None),
-            (_, Some(path), _) => (self.id_of(root, path, None), base_of(root, path, &report)),
+            (AnswerSubject::Gone, ..) | (_, None, _) => (written.id, None),
+            (_, Some(path), _) => {
+                let base = base_of(root, path, &report, shown_bytes);
+                (self.id_of(root, path, None), base)
+            }
         };
         let mut notes = Vec::new();
         for (holds, note) in [
             (is_preview, PREVIEW),
-            (report.documents.is_empty(), UNCHANGED),
+            (
+                report.documents.is_empty() && report.entry.is_none(),
+                UNCHANGED,
+            ),
             (report.replayed, REPLAYED),
             (report.changed_since, CHANGED_SINCE),
             (report.rescued > 0, RESCUED),
@@ -284,34 +318,35 @@ impl VisibleRoots<'_> {
                 notes.push(note);
             }
         }
-        let broken = report.broken_links.iter().take(MOST_BROKEN);
+        let broken = report.broken_links.iter().take(MAX_BROKEN_LINKS);
         let count = report.documents.len();
         let mut answer = DeskWriteAnswer {
             id,
             base,
             change: report.entry.map(|number| self.change_id(root, number)),
+            undoes: None,
             diff: String::new(),
             documents: (count > 1).then_some(count),
             repaired: report.repaired_links,
             broken: broken.map(|link| self.broken(root, link)).collect(),
             broken_more: report.broken_links_more
-                + report.broken_links.len().saturating_sub(MOST_BROKEN),
+                + report.broken_links.len().saturating_sub(MAX_BROKEN_LINKS),
             notes,
             merged: report.steps.iter().any(|step| step.merged),
         };
         let room = match is_preview {
             true => DiffRoom {
-                tokens: MOST_PREVIEW_TOKENS,
+                tokens: MAX_PREVIEW_TOKENS,
                 lines: usize::MAX,
             },
             false => DiffRoom {
-                tokens: MOST_TOKENS
+                tokens: MAX_ANSWER_TOKENS
                     .saturating_sub(answer.tokens())
-                    .max(LEAST_TOKENS),
-                lines: MOST_LINES,
+                    .max(MIN_DIFF_TOKENS),
+                lines: MAX_DIFF_LINES,
             },
         };
-        let (diff, is_cut) = diff(&report.documents, room);
+        let (diff, is_cut) = self.diff(root, &report.documents, room);
         answer.diff = diff;
         let facts = AnswerFacts {
             sections: Some(report.steps.len()),
@@ -321,13 +356,35 @@ impl VisibleRoots<'_> {
         (answer, facts)
     }
 
+    /// Returns which documents moved and the changed lines as far as there is room, and whether something was left out.
+    fn diff(
+        &self,
+        root: &DeskRoot,
+        documents: &[DocumentReport],
+        room: DiffRoom,
+    ) -> (String, bool) {
+        let id = |path: &str| self.id_of(root, path, None);
+        let moved = documents.iter().filter_map(|document| {
+            let from = document.moved_from.as_ref()?;
+            Some((id(from), id(&document.path)))
+        });
+        let moved: Vec<Moved> = moved.collect();
+        let texts = documents.iter().map(|document| DocumentDiff {
+            id: id(&document.path),
+            text: document.diff.clone(),
+            is_cut: document.diff_truncated,
+        });
+        let texts: Vec<DocumentDiff> = texts.collect();
+        short_diff(&moved, &texts, room)
+    }
+
     fn broken(&self, root: &DeskRoot, link: &BrokenLink) -> String {
         let place = self.id_of(root, &link.path, None);
         let text = match link.target.as_str() {
             "" => format!("{place}: {}", link.reason),
             target => format!("{place} line {}: {target} ({})", link.line, link.reason),
         };
-        sectile_mcp::visible(&text, MOST_LINK)
+        sectile_mcp::visible(&text, MAX_LINK_CHARS)
     }
 }
 
@@ -340,66 +397,36 @@ fn forget_base(operation: &mut Operation) {
     }
 }
 
-/// The base of the document at `path` after a write.
-fn base_of(root: &DeskRoot, path: &str, report: &WriteReport) -> Option<String> {
-    let changed = report
-        .documents
-        .iter()
-        .find(|document| document.path == path);
-    match changed {
-        Some(document) => document.hash.as_ref().map(short_hash),
+/// Returns whether a caller that asks for this operation knows all of the text that it is about: because it writes all of
+/// it, or because its base says so.
+fn knows_all(operation: &Operation) -> bool {
+    match operation {
+        Operation::CreateDocument(_) => true,
+        operation => operation.expected_hash().is_some_and(|base| !is_part(base)),
+    }
+}
+
+/// The base of the document at `path` after a write, with a mark if the document is longer than `shown_bytes`.
+fn base_of(
+    root: &DeskRoot,
+    path: &str,
+    report: &WriteReport,
+    shown_bytes: usize,
+) -> Option<String> {
+    let mut changed = report.documents.iter();
+    let view = match changed.find(|document| document.path == path) {
+        Some(document) => document.view.clone()?,
         // It did not change, so it is as it was.
         None => {
             let path = sectile_vault::NotePath::parse_vault(path).ok()?;
-            let view = root.folder.editor.view(&path).ok()?;
-            Some(short_hash(view.hash()))
+            root.folder.editor.view(&path).ok()?
         }
+    };
+    let hash = short_hash(view.hash());
+    match view.bytes().len() > shown_bytes {
+        true => Some(part_hash(&hash)),
+        false => Some(hash),
     }
-}
-
-/// The length that a diff may have.
-#[derive(Clone, Copy, Debug)]
-struct DiffRoom {
-    tokens: usize,
-    lines: usize,
-}
-
-impl DiffRoom {
-    /// Takes the room of a line, or returns `false` if there is not enough.
-    fn take(&mut self, line: &str) -> bool {
-        // A quotation mark or a line end is two characters in JSON.
-        let needed = estimate_tokens(line) + 1;
-        let fits = self.lines > 0 && needed <= self.tokens;
-        if fits {
-            self.lines -= 1;
-            self.tokens -= needed;
-        }
-        fits
-    }
-}
-
-/// The changed lines of all documents as far as there is room, and whether something was left out. The names of the
-/// documents are given only if there are several.
-fn diff(documents: &[DocumentReport], mut room: DiffRoom) -> (String, bool) {
-    let mut lines = Vec::new();
-    for document in documents {
-        let name = (documents.len() > 1).then(|| format!("{}:", document.path));
-        let is_header = |line: &&str| line.starts_with("--- ") || line.starts_with("+++ ");
-        let hunks = document.diff.lines().skip_while(is_header);
-        for line in name.iter().map(String::as_str).chain(hunks) {
-            if !room.take(line) {
-                let start: String = line.chars().take(MOST_CUT_LINE.min(room.tokens)).collect();
-                lines.push(format!("{start}…"));
-                return (lines.join("\n"), true);
-            }
-            lines.push(line.to_owned());
-        }
-        if document.diff_truncated {
-            lines.push("…".to_owned());
-        }
-    }
-    let is_cut = documents.iter().any(|document| document.diff_truncated);
-    (lines.join("\n"), is_cut)
 }
 
 /// The author of a change, as the history names it: the caller that signed in, or else the client.
@@ -408,6 +435,6 @@ pub(super) fn actor(context: &CallContext) -> String {
     let readable = name.unwrap_or("unnamed client").chars();
     readable
         .filter(|c| !c.is_control())
-        .take(MOST_NAME)
+        .take(MAX_ACTOR_CHARS)
         .collect()
 }

@@ -11,10 +11,10 @@ use super::DeskWorld;
 
 /// The rules of the desk, whatever it holds.
 pub(super) const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// Longest instructions with a description, in bytes. The frame cuts off what is longer.
+/// Maximum length of the instructions and the description together, in bytes. The frame cuts off what is longer.
 const MAX_BYTES: usize = 2_000;
-/// Most folders, tags and fields that are named, each.
-const MOST_NAMED: usize = 6;
+/// Maximum number of folders, tags or fields that are named.
+const MAX_NAMES: usize = 6;
 /// Names of a folder's own guide, best first.
 const GUIDES: [&str; 6] = [
     "AGENTS.md",
@@ -167,7 +167,7 @@ pub(super) fn progress_text(all: &[IndexProgress]) -> Option<String> {
 fn most_frequent(counts: HashMap<&str, usize>) -> Vec<(String, usize)> {
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    counts.truncate(MOST_NAMED);
+    counts.truncate(MAX_NAMES);
     counts
         .into_iter()
         .map(|(name, count)| (name.to_owned(), count))
@@ -180,7 +180,7 @@ mod tests {
 
     fn summary(prefix: &str) -> FolderSummary {
         let many = |word: &str| {
-            (0..MOST_NAMED)
+            (0..MAX_NAMES)
                 .map(|n| (format!("{word}{n}\n\u{1b}{}", "x".repeat(200)), 1000 - n))
                 .collect::<Vec<_>>()
         };

@@ -18,12 +18,12 @@ pub(super) use self::table::*;
 
 /// Name under which a failure keeps its facts as text.
 const FACTS: &str = "facts";
-/// Most lines of candidates or names.
-const MOST_LISTED: usize = 12;
-/// Longest line that names something, in characters.
-const MOST_LINE: usize = 300;
-/// Longest text of each side of a conflict, in bytes.
-const MOST_SIDE: usize = 3000;
+/// Maximum number of candidates or names that are listed.
+const MAX_LISTED: usize = 12;
+/// Maximum length of a line that names something, in characters.
+const MAX_LINE_CHARS: usize = 300;
+/// Maximum length of each text of a conflict, in bytes.
+const MAX_SIDE_BYTES: usize = 3000;
 
 /// The errors that the desk can answer with.
 pub(super) fn list() -> ErrorList {
@@ -116,7 +116,7 @@ impl OfferedId {
             [] => self.id.clone(),
             about => format!("{} ({})", self.id, about.join("; ")),
         };
-        format!("- {}", visible(&line, MOST_LINE))
+        format!("- {}", visible(&line, MAX_LINE_CHARS))
     }
 }
 
@@ -124,10 +124,10 @@ impl OfferedId {
 pub(super) fn listed(offered: &[OfferedId]) -> String {
     let mut lines: Vec<String> = offered
         .iter()
-        .take(MOST_LISTED)
+        .take(MAX_LISTED)
         .map(OfferedId::line)
         .collect();
-    if let Some(more @ 1..) = offered.len().checked_sub(MOST_LISTED) {
+    if let Some(more @ 1..) = offered.len().checked_sub(MAX_LISTED) {
         lines.push(format!("- and {more} more"));
     }
     lines.join("\n")
@@ -178,7 +178,7 @@ fn what(error: &EditorError, id: &str, prefix: &str) -> String {
         ),
         E::FolderNotEmpty => format!("{id} is not empty. Nothing was deleted."),
         E::OutsideRoot => format!("{id} leads out of the folder."),
-        E::NotADocument => format!("{id} is not a path that a note may have here."),
+        E::NotADocument => format!("{id} is not a path that a note can have here."),
         E::NotMarkdown => format!("{id} does not end in .md or .markdown."),
         E::IsLink { target } => format!("{id} is a link to {}.", quoted(target)),
         E::Conflict(conflict) => match conflict.ours {
@@ -190,7 +190,7 @@ fn what(error: &EditorError, id: &str, prefix: &str) -> String {
         E::DocumentChanged => format!("{id} has changed since base. Nothing was written."),
         E::PartOfText(_) => {
             format!(
-                "{id} is longer than what was read of it, and all of it would be replaced. Nothing was written."
+                "Only part of {id} was read, and all of it would be replaced. Nothing was written."
             )
         }
         E::Reparents { section } => format!(
@@ -264,7 +264,7 @@ fn sides(conflict: &Conflict) -> String {
 }
 
 fn write_side(text: &mut String, name: &str, side: &str) {
-    let (shown, next) = sectile_vault::editor::page(side, 0, MOST_SIDE);
+    let (shown, next) = sectile_vault::editor::page(side, 0, MAX_SIDE_BYTES);
     let end = if shown.ends_with('\n') || shown.is_empty() {
         ""
     } else {
@@ -325,7 +325,7 @@ mod tests {
             "{shown}"
         );
         let long = conflict("line\n".repeat(10_000));
-        assert!(long.len() < MOST_SIDE + 1000, "{}", long.len());
+        assert!(long.len() < MAX_SIDE_BYTES + 1000, "{}", long.len());
         assert!(long.ends_with("[47000 more bytes]"), "{long}");
     }
 
@@ -343,7 +343,7 @@ mod tests {
             .map(|number| OfferedId::bare(format!("{number}.md")))
             .collect();
         let shown = listed(&offered);
-        assert_eq!(shown.lines().count(), MOST_LISTED + 1);
+        assert_eq!(shown.lines().count(), MAX_LISTED + 1);
         assert!(shown.ends_with("- and 8 more"), "{shown}");
     }
 

@@ -15,13 +15,13 @@ use super::{
     text_page::{CutPlace, TextPage, text_page},
 };
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 pub(super) const MAX_TITLE_CHARS: usize = 120;
-/// Longest id in a line, in characters.
+/// Maximum length of an id in a line, in characters.
 const MAX_ID_CHARS: usize = 400;
 /// The share of the budget that the list of sections may take, as a divisor.
 const SECTIONS_SHARE: usize = 4;
-/// Tokens that are kept for the numbers and the cursor of a head line.
+/// Tokens reserved for the numbers and the cursor of a head line.
 const HEAD_TOKENS: usize = 64;
 
 /// A document or section that is read.

@@ -3,9 +3,9 @@
 use sectile_markdown::estimate_tokens;
 use serde::Serialize;
 
-/// Tokens of a list.
+/// Maximum number of tokens in an answer with a list.
 pub(super) const LIST_TOKENS: usize = 1_500;
-/// Tokens that are kept for what an answer has around its list.
+/// Tokens reserved for everything in an answer around its list.
 const FRAME_TOKENS: usize = 100;
 
 /// The items of a list, and the tokens that are left for more.

@@ -36,7 +36,7 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     open,
 };
 
-/// Digits of the digest that names a root's folder in the cache.
+/// Number of digits in the name of a root's folder in the cache.
 const CACHE_DIGITS: usize = 32;
 
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {

@@ -8,7 +8,7 @@ use super::errors::{CURSOR_STALE, INVALID_CURSOR};
 
 /// Number of digits of the digest in a cursor. It tells states apart; it does not keep anything secret.
 const STATE_DIGITS: usize = 10;
-/// Longest cursor that is read.
+/// Maximum length of a cursor, in bytes.
 const MAX_CURSOR_BYTES: usize = 400;
 
 /// The start of a page.
@@ -33,7 +33,7 @@ impl PageCursor {
         let Some(given) = given else {
             return Ok(Self::first());
         };
-        let malformed = || INVALID_CURSOR.failure("`cursor` is not a cursor.");
+        let malformed = || INVALID_CURSOR.failure("`cursor` is not one that an answer returned.");
         if given.len() > MAX_CURSOR_BYTES {
             return Err(malformed());
         }
@@ -71,7 +71,7 @@ impl PageCursor {
         match self.is_first() || self.state == digits(state) {
             true => Ok(()),
             false => Err(CURSOR_STALE
-                .failure("What the cursor was issued for has changed, or other arguments were given with it.")),
+                .failure("The notes have changed since the answer that returned the cursor, or the other arguments are different.")),
         }
     }
 }

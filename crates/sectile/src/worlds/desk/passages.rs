@@ -8,14 +8,14 @@ use super::{
     roots::{DeskRoot, VisibleRoots},
 };
 
-/// Most occurrences that are shown.
-const MOST_SHOWN: usize = 5;
-/// Longest line that is shown, in characters.
-const MOST_LINE: usize = 160;
-/// Most lines that are compared with the passage: it bounds the cost of a mistake.
-const MOST_COMPARED: usize = 20_000;
-/// Most lines of the text that is there in place of the passage.
-const MOST_LINES: usize = 12;
+/// Maximum number of occurrences that are shown.
+const MAX_SHOWN: usize = 5;
+/// Maximum length of a line that is shown, in characters.
+const MAX_LINE_CHARS: usize = 160;
+/// Maximum number of lines that are compared with the passage, to bound the cost of a mistake.
+const MAX_COMPARED_LINES: usize = 20_000;
+/// Maximum number of lines shown of the text that differs from the passage only in white space.
+const MAX_SHOWN_LINES: usize = 12;
 
 impl VisibleRoots<'_> {
     /// Returns the facts about a passage that does not occur exactly once where `edit` looks for it.
@@ -63,7 +63,7 @@ impl VisibleRoots<'_> {
             let text = view.content(*position, false).unwrap_or_default();
             with_line_feeds(&text).contains(old)
         };
-        let positions = (0..view.ids().len()).filter(holds).take(MOST_SHOWN);
+        let positions = (0..view.ids().len()).filter(holds).take(MAX_SHOWN);
         let offered = |position: usize| {
             let section = view.section(position)?;
             Some(OfferedId {
@@ -86,10 +86,13 @@ fn occurrences(region: &str, found: &[usize]) -> String {
         let start = region[..*at].rfind('\n').map_or(0, |end| end + 1);
         let number = region[..start].matches('\n').count() + 1;
         let line = region[start..].lines().next().unwrap_or_default();
-        format!("- line {number} of it: {}", visible(line.trim(), MOST_LINE))
+        format!(
+            "- line {number} of it: {}",
+            visible(line.trim(), MAX_LINE_CHARS)
+        )
     };
-    let mut lines: Vec<String> = found.iter().take(MOST_SHOWN).map(line).collect();
-    if let Some(more @ 1..) = found.len().checked_sub(MOST_SHOWN) {
+    let mut lines: Vec<String> = found.iter().take(MAX_SHOWN).map(line).collect();
+    if let Some(more @ 1..) = found.len().checked_sub(MAX_SHOWN) {
         lines.push(format!("- and {more} more"));
     }
     lines.join("\n")
@@ -98,17 +101,17 @@ fn occurrences(region: &str, found: &[usize]) -> String {
 /// The text that comes nearest to `old`: the same with other white space, or else the most similar line.
 fn similar(region: &str, old: &str) -> Option<String> {
     if let Some(same) = same_but_for_blanks(region, old) {
-        let lines: Vec<&str> = same.lines().take(MOST_LINES).collect();
+        let lines: Vec<&str> = same.lines().take(MAX_SHOWN_LINES).collect();
         let shown = lines.join("\n");
         return Some(format!(
-            "Only white space differs. It is written so:\n{shown}"
+            "Only white space differs. The text there is:\n{shown}"
         ));
     }
     let first = old.lines().find(|line| !line.trim().is_empty())?;
-    let lines = region.lines().take(MOST_COMPARED).map(str::trim);
+    let lines = region.lines().take(MAX_COMPARED_LINES).map(str::trim);
     let near = nearest(first.trim(), lines.filter(|line| !line.is_empty()), 1);
     let line = near.first()?;
-    Some(format!("Nearest line:\n{}", visible(line, MOST_LINE)))
+    Some(format!("Nearest line:\n{}", visible(line, MAX_LINE_CHARS)))
 }
 
 /// Returns the passage of `region` that has the same words as `old`, separated by other white space.

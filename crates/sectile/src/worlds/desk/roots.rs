@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 
 use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
-use sectile_mcp::{CallContext, Failure, MAX_OFFERED, nearest as nearest_names};
+use sectile_mcp::{CallContext, Failure};
 use sectile_vault::{
     NotePath,
-    editor::{Candidate, EditorError},
+    editor::{ChangeFilter, EditorError, EntryDocument, is_markdown},
 };
 
 use super::{
@@ -20,9 +20,6 @@ use super::{
     },
     urls::UrlStyle,
 };
-
-/// Most headings that an unknown one is compared with: it bounds the cost of a mistake.
-const MOST_COMPARED: usize = 10_000;
 
 /// One folder of a desk.
 pub(super) struct DeskRoot {
@@ -121,6 +118,11 @@ impl<'a> VisibleRoots<'a> {
         }
     }
 
+    /// Returns whether an id means everything that the caller can see, and not only one thing.
+    pub(super) fn is_everything(given: &str) -> bool {
+        matches!(given.trim_matches(' '), "" | "." | "./" | "/")
+    }
+
     /// Finds what an id names, in any of the forms that callers may write.
     pub(super) fn locate(&self, given: &str) -> Result<LocatedTarget<'a>, Failure> {
         let (root, rest) = self.split(given);
@@ -145,10 +147,10 @@ impl<'a> VisibleRoots<'a> {
                     }
                     candidates.extend(offered);
                 }
-                Err(FindError::NotFound(names)) if names.is_empty() => {
-                    nearest.extend(self.near_sections(root, rest));
+                Err(FindError::NotFound(names)) => {
+                    nearest.extend(self.renamed(root, rest));
+                    nearest.extend(self.offered(root, names));
                 }
-                Err(FindError::NotFound(names)) => nearest.extend(self.offered(root, names)),
                 Err(error) => {
                     refused.get_or_insert_with(|| self.find_failure(root, given, &error));
                 }
@@ -157,12 +159,7 @@ impl<'a> VisibleRoots<'a> {
         if found.len() == 1 && candidates.is_empty() {
             return found.pop().ok_or_else(|| missing(given, &nearest));
         }
-        let also = found.iter().map(|located| OfferedId {
-            id: self.id_of_target(located.root, &located.target),
-            title: String::new(),
-            place: String::new(),
-        });
-        candidates.extend(also);
+        candidates.extend(found.iter().map(|located| self.candidate(located)));
         if !candidates.is_empty() {
             let what = format!("{} can mean {} things.", named(given), candidates.len());
             return Err(failure(&AMBIGUOUS, what, listed(&candidates)));
@@ -182,15 +179,20 @@ impl<'a> VisibleRoots<'a> {
                     .iter()
                     .map(|root| OfferedId::bare(self.id_of(root, rest, None)))
                     .collect();
-                let what = format!("{} does not say in which root.", named(given));
+                let what = format!("{} does not name a root.", named(given));
                 return Err(failure(&AMBIGUOUS, what, listed(&candidates)));
             }
         };
-        let path = NotePath::parse_vault(rest).map_err(|_| {
-            let what = format!("{} is not a path below the folder.", named(rest));
-            failure(&INVALID_PATH, what, "")
-        })?;
-        Ok((root, path))
+        // White space around a path is a slip: the note could hardly be named again.
+        let rest = rest.trim();
+        let leads_up = rest.split(['/', '\\']).any(|part| part.trim() == "..");
+        match NotePath::parse_vault(rest) {
+            Ok(path) if !leads_up => Ok((root, path)),
+            _ => {
+                let what = format!("{} is not a path inside the folder.", named(rest));
+                Err(failure(&INVALID_PATH, what, ""))
+            }
+        }
     }
 
     /// Returns the path of a document as the caller wrote it, if that is a path that leads to the document at `path`: what
@@ -204,32 +206,52 @@ impl<'a> VisibleRoots<'a> {
         written.unwrap_or(path)
     }
 
-    /// Returns the sections with headings most similar to the one in `given`, a document and a heading.
-    fn near_sections(&self, root: &DeskRoot, given: &str) -> Vec<OfferedId> {
-        let given = given.trim().trim_start_matches("[[").trim_end_matches("]]");
-        let Some((document, heading)) = given.split_once('#') else {
-            return Vec::new();
+    /// Returns what was found as one of several candidates.
+    fn candidate(&self, located: &LocatedTarget<'_>) -> OfferedId {
+        let LocatedTarget { root, target } = located;
+        let title = || match target {
+            FoundTarget::Top | FoundTarget::Folder(_) => None,
+            FoundTarget::Document(path) => {
+                let stop = || self.context.cancelled.is_cancelled();
+                let state = root.folder.index.current(&stop).ok()?;
+                Some(state.note(path)?.title.clone())
+            }
+            FoundTarget::Section { path, id } => {
+                let view = root.folder.editor.view(path).ok()?;
+                Some(view.section(view.position_of(id)?)?.heading)
+            }
         };
-        let stop = || self.context.cancelled.is_cancelled();
-        let Ok(FoundTarget::Document(path)) = root.folder.find(document, &stop) else {
-            return Vec::new();
-        };
-        let Ok(view) = root.folder.editor.view(&path) else {
-            return Vec::new();
-        };
-        let sections = (0..view.ids().len().min(MOST_COMPARED)).filter_map(|at| view.candidate(at));
-        let sections: Vec<Candidate> = sections.collect();
-        let wanted = heading.rsplit('/').next().unwrap_or(heading);
-        let known = sections.iter().map(|section| section.heading.as_str());
-        let near = nearest_names(wanted, known, MAX_OFFERED);
-        let is_near = |section: &&Candidate| near.contains(&section.heading.as_str());
-        let offered = |section: &Candidate| OfferedId {
-            id: self.id_of(root, path.as_str(), Some(&section.id)),
-            title: section.heading.clone(),
+        OfferedId {
+            id: self.id_of_target(root, target),
+            title: title().unwrap_or_default(),
             place: String::new(),
+        }
+    }
+
+    /// Returns the document that was at the path in `given` until it was renamed.
+    fn renamed(&self, root: &DeskRoot, given: &str) -> Option<OfferedId> {
+        let editor = &root.folder.editor;
+        let document = given.split('#').next().unwrap_or(given);
+        let path = NotePath::parse_vault(document.trim()).ok();
+        let path = path.filter(is_markdown)?;
+        let filter = ChangeFilter {
+            under: Some(path.clone()),
+            limit: 1,
+            ..ChangeFilter::default()
         };
-        let near = sections.iter().filter(is_near).take(MAX_OFFERED);
-        near.map(offered).collect()
+        let (entries, _) = editor.changes(&filter).ok()?;
+        let number = entries.first()?.number;
+        let documents = editor.entry_paths(number).ok()?.documents;
+        let was_here = |one: &&EntryDocument| one.moved_from.as_deref() == Some(path.as_str());
+        let now = documents.iter().find(was_here)?.document.path();
+        // It may have been renamed or deleted once more.
+        let now = NotePath::parse_vault(now).ok()?;
+        let view = editor.view(&now).ok()?;
+        Some(OfferedId {
+            id: self.id_of(root, view.path().as_str(), None),
+            title: String::new(),
+            place: format!("renamed by change {}", self.change_id(root, number)),
+        })
     }
 
     fn offered(&self, root: &DeskRoot, names: Vec<NearName>) -> Vec<OfferedId> {

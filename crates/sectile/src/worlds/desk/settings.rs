@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::urls::is_template;
 use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, cache_folder};
 
-/// Most roots of one desk: each holds an index in memory.
-const MOST_ROOTS: usize = 32;
-/// Longest name of a root, in bytes.
-const MOST_NAME_BYTES: usize = 32;
+/// Maximum number of roots of a desk. Each keeps an index in memory.
+const MAX_ROOTS: usize = 32;
+/// Maximum length of the name of a root, in bytes.
+const MAX_NAME_BYTES: usize = 32;
 
 /// The desk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,8 +123,8 @@ impl SettingsSection for DeskSection {
         if !self.root.is_empty() && !self.roots.is_empty() {
             mistakes.add(reader.refuse("desk.root", "empty when desk.roots names folders"));
         }
-        if self.roots.len() > MOST_ROOTS {
-            let expected = format!("at most {MOST_ROOTS} folders");
+        if self.roots.len() > MAX_ROOTS {
+            let expected = format!("at most {MAX_ROOTS} folders");
             mistakes.add(reader.refuse("desk.roots", expected));
         }
         if !self.url_template.is_empty() && !is_template(&self.url_template) {
@@ -225,5 +225,5 @@ impl NamedRoot {
 /// Returns whether `name` can be the name of a root: the part of an id before the colon.
 pub(crate) fn is_root_name(name: &str) -> bool {
     let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
-    (1..=MOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_allowed)
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_allowed)
 }

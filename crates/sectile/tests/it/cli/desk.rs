@@ -129,6 +129,36 @@ fn a_note_in_the_home_folder_does_not_make_all_of_it_a_desk() {
     assert!(ran.stdout.contains("# Todo"), "{ran:?}");
 }
 
+/// The folder of a file that is not a note does not become a desk.
+#[test]
+fn a_file_that_is_not_a_note_is_not_in_a_desk() {
+    let home = vault();
+    let elsewhere = home.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("passwords"), "secret").unwrap();
+    let ran = home.run(&["fetch", text(&elsewhere.join("passwords"))]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.contains("it is not below the root"), "{ran:?}");
+    let inside: Vec<_> = std::fs::read_dir(&elsewhere).unwrap().collect();
+    assert_eq!(inside.len(), 1, "{inside:?}");
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let home = vault();
+    for arguments in [
+        ["search", "hay", "--limit", "0"],
+        ["search", "hay", "--limit", "21"],
+        ["outline", "plan", "--depth", "0"],
+        ["outline", "plan", "--depth", "10"],
+        ["changes", "plan", "--limit", "0"],
+        ["changes", "plan", "--limit", "101"],
+    ] {
+        let ran = home.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_script_gets_the_code_of_an_error() {
     let home = vault();
@@ -139,6 +169,60 @@ fn a_script_gets_the_code_of_an_error() {
     let ran = home.run(&["fetch", "../outside.md"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("it is not below the root"), "{ran:?}");
+}
+
+/// What a filter excludes starts with a hyphen, like a flag.
+#[test]
+fn filters_that_exclude_are_words_of_the_query() {
+    let home = vault();
+    for arguments in [
+        &["search", "-status:draft"][..],
+        &["search", "--limit", "5", "-status:draft"],
+        &["search", "-status:draft", "--limit", "5"],
+        &["search", "-status:draft", "-tag:x", "hay"],
+        &["search", "hay", "-status:draft", "--json"],
+        &["search", "--", "-status:draft"],
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        assert!(
+            ran.stdout.contains("Winter feed.md"),
+            "{arguments:?}: {ran:?}"
+        );
+        assert!(!ran.stdout.contains("plan.md#"), "{arguments:?}: {ran:?}");
+    }
+    let ran = home.run(&["search", "hay", "-x"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let ran = home.run(&["search", "--help"]);
+    assert!(ran.stdout.contains("--limit"), "{ran:?}");
+}
+
+/// A person types commands and flags, so hints name those.
+#[test]
+fn hints_name_what_a_person_types() {
+    let home = vault();
+    for (arguments, hint) in [
+        (
+            &["fetch", "zebra"][..],
+            "`sectile search` or `sectile outline`",
+        ),
+        (&["fetch", "projects/"], "`sectile outline` lists"),
+        (
+            &["edit", "plan#Budget", "--old", "zebra", "--new", "x"],
+            "Copy `--old` exactly",
+        ),
+        (&["undo", "99"], "from `sectile changes`"),
+        (&["undo"], "with `sectile changes`"),
+        (&["set", "plan"], "`NAME=VALUE` or `--unset`"),
+        (&["outline", "--cursor", "x"], "`--cursor` is not"),
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains(hint), "{arguments:?}: {ran:?}");
+    }
+    // Scripts get the text of the tools.
+    let ran = home.run(&["fetch", "zebra", "--json"]);
+    assert!(ran.stderr.contains("`search` or `outline`"), "{ran:?}");
 }
 
 #[test]

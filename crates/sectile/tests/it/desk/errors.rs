@@ -25,6 +25,133 @@ fn what_is_not_found_is_named_with_the_nearest_names() {
     assert!(text.contains("\n- projects/plan.md#budget-"), "{text}");
 }
 
+/// However the note is named, and wherever it is.
+#[test]
+fn a_heading_that_is_not_there_is_answered_with_those_that_are() {
+    let desk = TestDocuments::desk(NOTES);
+    desk.vault().note("deep/er/plain.md", "Only text.\n");
+    let mut client = desk.open();
+    for id in [
+        "plan.md#Nothing",
+        "plan#Nothing",
+        "PLAN.md#Nothing",
+        "[[Plan#Nothing]]",
+        "projects/plan.md#Nothing",
+        "plan.md#Budget/Nothing",
+    ] {
+        let text = client.assert_error("edit", json!({ "id": id, "new": "x" }), "not_found");
+        for heading in ["plan", "budget", "catering", "dates"] {
+            let offered = format!("\n- projects/plan.md#{heading}-");
+            assert!(text.contains(&offered), "{id}: {text}");
+        }
+    }
+    // The most similar one comes first.
+    for (wanted, first) in [
+        ("Date", "dates"),
+        ("Buget", "budget"),
+        ("the catering costs", "catering"),
+    ] {
+        let call = json!({ "id": format!("plan.md#{wanted}"), "new": "x" });
+        let text = client.assert_error("edit", call, "not_found");
+        let first = format!("Nearest:\n- projects/plan.md#{first}-");
+        assert!(text.contains(&first), "{wanted}: {text}");
+    }
+    let call = json!({ "id": "plain#Nothing", "new": "x" });
+    let text = client.assert_error("edit", call, "not_found");
+    assert!(text.contains("Nearest:\n- deep/er/plain.md"), "{text}");
+}
+
+/// Links write spaces as `%20`, so that form of a path is understood; what separates the parts of an id is never encoded.
+#[test]
+fn an_encoded_path_is_understood_and_an_encoded_separator_is_not() {
+    let desk = TestDocuments::desk(NOTES);
+    desk.overwrite("projects/my plan.md", "# Mine\n\n## Größe\n\nText.\n");
+    desk.overwrite("C# notes.md", "# Notes\n\nText.\n");
+    desk.overwrite("100%25.md", "# Literal\n\nText.\n");
+    let mut client = desk.open();
+    for (id, found) in [
+        ("projects/my%20plan.md", "projects/my plan.md"),
+        ("my%20plan", "projects/my plan.md"),
+        (
+            "projects/my%20plan.md#Gr%C3%B6%C3%9Fe",
+            "projects/my plan.md#größe-",
+        ),
+        ("C%23%20notes.md", "C# notes.md"),
+        ("100%25.md", "100%25.md"),
+    ] {
+        let edit = json!({ "id": id, "old": "Text.", "new": "Text." });
+        let answer = client.ok("edit", edit);
+        let answered = answer["id"].as_str().unwrap();
+        let is_id = answered == found || (found.ends_with('-') && answered.contains('#'));
+        assert!(is_id, "{id}: {answer}");
+    }
+    for (id, why) in [
+        ("projects%2Fplan.md", "encoded separator"),
+        ("projects%5cplan.md", "encoded separator"),
+        ("projects/plan.md%23Budget", "encoded separator"),
+        ("projects/plan%00.md", "control character"),
+        ("%2e%2e/plan.md", "never lead upwards"),
+        ("\u{feff}", "cannot be seen"),
+        ("projects/pl\u{200b}an.md", "cannot be seen"),
+        ("\u{202e}plan", "cannot be seen"),
+        ("projects/plan.md#Budget/", "heading path is empty"),
+        ("projects/plan.md#/Budget", "heading path is empty"),
+        ("plan#Budget//Catering", "heading path is empty"),
+        ("plan#", "nothing follows"),
+        ("#^block", "does not name a note"),
+    ] {
+        for (tool, call) in [
+            ("edit", json!({ "id": id, "new": "x" })),
+            ("delete", json!({ "id": id, "base": "0123456789abcdef" })),
+            ("outline", json!({ "id": id })),
+            ("links", json!({ "id": id })),
+            ("changes", json!({ "id": id })),
+            ("fetch", json!({ "id": id })),
+        ] {
+            let text = client.assert_error(tool, call, "malformed_id");
+            assert!(text.contains(why), "{tool} {id:?}: {text}");
+        }
+    }
+}
+
+/// A heading may have a slash at its end or two in a row: what is there comes before what is well formed.
+#[test]
+fn slashes_of_a_heading_are_not_parts_of_a_path() {
+    let desk =
+        TestDocuments::desk(&[("a.md", "# A\n\n## TCP/\n\none\n\n## https://x.org\n\ntwo\n")]);
+    let mut client = desk.open();
+    client.ok("edit", json!({ "id": "a#TCP/", "old": "one", "new": "1" }));
+    client.ok(
+        "edit",
+        json!({ "id": "a#https://x.org", "old": "two", "new": "2" }),
+    );
+    client.ok(
+        "edit",
+        json!({ "id": "a#A/TCP/", "old": "1", "new": "one" }),
+    );
+}
+
+/// Someone who knows the old path is told the new one.
+#[test]
+fn a_note_that_was_renamed_is_named_where_it_is_now() {
+    let desk = TestDocuments::desk(NOTES);
+    let mut client = desk.open();
+    let to = "archive/summer.md";
+    let renamed = client.ok("rename", json!({ "id": "projects/plan.md", "to": to }));
+    let hint = format!(
+        "Nearest:\n- archive/summer.md (renamed by change {})",
+        renamed["change"].as_str().unwrap()
+    );
+    for id in ["projects/plan.md", "projects/plan.md#Budget"] {
+        let text = client.assert_error("edit", json!({ "id": id, "new": "x" }), "not_found");
+        assert!(text.contains(&hint), "{text}");
+    }
+    client.ok("rename", json!({ "id": to, "to": "elsewhere.md" }));
+    let call = json!({ "id": "projects/plan.md", "new": "x" });
+    let text = client.assert_error("edit", call, "not_found");
+    assert!(!text.contains("summer"), "{text}");
+}
+
 #[test]
 fn an_ambiguous_name_is_refused_with_all_candidates() {
     let desk = TestDocuments::desk(&[
@@ -93,6 +220,9 @@ fn malformed_ids_are_refused_and_not_repeated_if_they_could_be_paths_of_this_mac
         ".sectile/a.md",
         "/a.md",
         "con\u{7}.md",
+        "x/../y.md",
+        "projects\\..\\y.md",
+        "projects/ .. /y.md",
     ] {
         let text = client.error_text("create", json!({ "path": path, "text": "x" }));
         let code = text.split(':').next().unwrap_or_default();
@@ -129,7 +259,7 @@ fn a_passage_that_does_not_occur_once_is_shown_where_it_is() {
     let blanks = json!({ "id": "a.md#B", "old": "Two words here.", "new": "x" });
     let text = client.assert_error("edit", blanks, "text_not_found");
     assert!(
-        text.contains("Only white space differs. It is written so:\nTwo  words\nhere."),
+        text.contains("Only white space differs. The text there is:\nTwo  words\nhere."),
         "{text}"
     );
     let near = json!({ "id": "a.md#B", "old": "Two  wards", "new": "x" });

@@ -339,6 +339,18 @@ fn changes_of_hidden_notes_are_not_listed_or_undone() {
     let result = client.call("undo", json!({ "change": both }));
     assert_eq!(result["isError"], true, "{result}");
     assert!(!result.to_string().contains("diary"), "{result}");
+    // It is listed, so it is not denied; a rule for writing is refused with the same text, so it says nothing of hidden notes.
+    let name = both.as_str().unwrap();
+    let refusal = format!(
+        "not_writable: The rules of this root do not allow undoing change {name}. Nothing was written.\n"
+    );
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&refusal), "{text}");
+    let rule = "[desk.roots.notes]\npath = 'vault'\nwrite = ['/letters/']\n";
+    let unwritable = desk
+        .open_with(Era::Handshake, rule)
+        .call("undo", json!({ "change": both }));
+    assert_eq!(unwritable["content"][0]["text"], text);
     let notes = |contents: Vec<(std::path::PathBuf, Vec<u8>)>| {
         let is_note = |(path, _): &(std::path::PathBuf, Vec<u8>)| {
             path.extension().is_some_and(|end| end == "md")

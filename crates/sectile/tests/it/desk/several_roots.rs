@@ -65,7 +65,7 @@ fn every_answer_names_the_root() {
         );
         let refused = client.refused("fetch", json!({ "id": "plan" }), "ambiguous");
         assert!(
-            refused.contains("work:plan.md") && refused.contains("home:plan.md"),
+            refused.contains("\n- work:plan.md (") && refused.contains("\n- home:plan.md ("),
             "{refused}"
         );
         let links = client.json("links", json!({ "id": "work:plan.md" }));
@@ -73,6 +73,23 @@ fn every_answer_names_the_root() {
         assert_eq!(links["links"][1]["to"], "gone");
         let broken = client.json("links", json!({ "id": ".", "broken": true }));
         assert_eq!(column(&broken["links"], "to"), ["gone"]);
+    }
+}
+
+/// Paths in a diff are ids, as everywhere else.
+#[test]
+fn what_moved_is_named_with_its_root() {
+    let desk = desk();
+    let mut client = desk.open_with(Era::Handshake, ROOTS);
+    let renamed = client.json(
+        "rename",
+        json!({ "id": "work:list.md", "to": "later/todo.md" }),
+    );
+    let listed = client.json("changes", json!({ "diff": true }));
+    for diff in [&renamed["diff"], &listed["changes"][0]["diff"]] {
+        let diff = diff.as_str().unwrap();
+        let start = "work:list.md -> work:later/todo.md\nwork:plan.md:\n";
+        assert!(diff.starts_with(start), "{diff}");
     }
 }
 

@@ -132,6 +132,57 @@ fn a_whole_document_is_replaced_only_when_that_is_asked_for() {
     assert_eq!(desk.text(PLAN), new);
 }
 
+/// The blank line after the front matter and the line break at the end belong to the file rather than to its text.
+#[test]
+fn a_whole_text_is_replaced_between_its_line_breaks() {
+    let desk = TestDocuments::desk(&[
+        ("a.md", "---\na: 1\n---\n\n# A\n\nOld.\n"),
+        ("b.md", "---\r\na: 1\r\n---\r\n\r\nOld.\r\n"),
+        ("c.md", "Old."),
+    ]);
+    let mut client = desk.open();
+    for id in ["a.md", "b.md", "c.md"] {
+        let edit = json!({ "id": id, "new": "New.\nLine.", "scope": "subtree" });
+        client.ok("edit", edit);
+    }
+    assert_eq!(desk.text("a.md"), "---\na: 1\n---\n\nNew.\nLine.\n");
+    let text = "---\r\na: 1\r\n---\r\n\r\nNew.\r\nLine.\r\n";
+    assert_eq!(desk.text("b.md"), text);
+    assert_eq!(desk.text("c.md"), "New.\nLine.");
+}
+
+/// A file may have any name, and its path is its id.
+#[test]
+fn a_path_names_its_document_whatever_it_looks_like() {
+    let names = [
+        " y.md",
+        "y.md",
+        "y .md",
+        "[[y]].md",
+        "a#b.md",
+        "a%20b.md",
+        "#.md",
+        "z\u{200b}z.md",
+    ];
+    let desk = TestDocuments::desk(&[]);
+    for name in names {
+        desk.overwrite(name, format!("# In\n\nThis is {name}.\n"));
+    }
+    let mut client = desk.open();
+    for name in names {
+        let old = format!("This is {name}.");
+        let (id, _) = read(&mut client, name, &old);
+        assert_eq!(id, name);
+        let (section, _) = read(&mut client, &format!("{name}#In"), &old);
+        assert!(section.starts_with(&format!("{name}#in-")), "{section}");
+        let (again, _) = read(&mut client, &section, &old);
+        assert_eq!(again, section);
+    }
+    // White space around the path of a new note is a slip.
+    let made = client.ok("create", json!({ "path": " new/z.md ", "text": "x" }));
+    assert_eq!(made["id"], "new/z.md");
+}
+
 #[test]
 fn a_preview_writes_nothing() {
     let desk = desk();
@@ -312,9 +363,13 @@ fn a_section_is_moved_into_another_document() {
 fn a_deletion_needs_the_base_and_names_broken_links() {
     let desk = desk();
     let mut client = desk.open();
-    let (id, own) = read(&mut client, "projects/plan.md#Budget", "Forty euros.");
-    // The hash of its own text does not cover its subsections.
-    let text = client.assert_error("delete", json!({ "id": id, "base": own }), "conflict");
+    let (id, read_base) = read(&mut client, "projects/plan.md#Budget", "Forty euros.");
+    // The base covers the subsections.
+    let edit = json!({ "id": "projects/plan.md#Catering", "new": "Sandwiches and soup." });
+    client.ok("edit", edit);
+    let call = json!({ "id": id, "base": read_base });
+    let text = client.assert_error("delete", call, "conflict");
+    assert!(text.contains("Sandwiches and soup."), "{text}");
     let base = text.lines().find_map(|line| line.strip_prefix("base: "));
     let answer = client.ok("delete", json!({ "id": id, "base": base }));
     assert_eq!(answer["id"].as_str(), Some(id.as_str()));
@@ -370,6 +425,125 @@ fn undo_takes_the_newest_change_and_undoing_an_undo_is_redo() {
     for unknown in [json!("77"), json!(77), json!("x"), json!(""), json!("-1")] {
         client.assert_error("undo", json!({ "change": unknown }), "change_not_found");
     }
+}
+
+/// As in an editor, one undo after another goes further back; nothing is redone unless that is asked for by name.
+#[test]
+fn undo_again_goes_further_back_and_says_how_to_redo() {
+    let desk = desk();
+    let before = desk.text(PLAN);
+    let mut client = desk.open();
+    let mut texts = vec![before.clone()];
+    for text in ["One.", "Two.", "Three."] {
+        client.ok("edit", json!({ "id": "plan#Dates", "new": text }));
+        texts.push(desk.text(PLAN));
+    }
+    let mut undone = Vec::new();
+    for (expected, of) in [(2, "3"), (1, "2"), (0, "1")] {
+        let answer = client.ok("undo", json!({}));
+        assert_eq!(desk.text(PLAN), texts[expected]);
+        assert_eq!(answer["undoes"], of, "{answer}");
+        assert_eq!(answer["notes"], json!(["to redo, undo this change"]));
+        undone.push(string(&answer, "change"));
+    }
+    for _ in 0..2 {
+        let text = client.assert_error("undo", json!({}), "nothing_to_undo");
+        let hint = format!("undo change {}.", undone[2]);
+        assert!(text.contains(&hint), "{text}");
+        assert_eq!(desk.text(PLAN), before);
+    }
+    // Each undo is redone by its own number, the last one first.
+    for (change, expected) in undone.iter().rev().zip([1, 2, 3]) {
+        let answer = client.ok("undo", json!({ "change": change }));
+        assert_eq!(desk.text(PLAN), texts[expected]);
+        assert!(answer.get("notes").is_none(), "{answer}");
+    }
+    // What was redone is undone like any other change.
+    client.ok("undo", json!({}));
+    assert_eq!(desk.text(PLAN), texts[2]);
+}
+
+#[test]
+fn a_renamed_folder_is_answered_with_what_moved_and_the_repaired_lines() {
+    let desk = desk();
+    let mut client = desk.open();
+    let answer = client.ok("rename", json!({ "id": "projects/", "to": "archive/old" }));
+    let moved = [
+        "projects/other.md -> archive/old/other.md",
+        "projects/plan.md -> archive/old/plan.md",
+    ];
+    let repaired = "-See [[plan#Budget]] and [the plan](projects/plan.md).\n+See [[plan#Budget]] and [the plan](archive/old/plan.md).";
+    let diff = string(&answer, "diff");
+    for part in moved.into_iter().chain(["index.md:", repaired]) {
+        assert!(diff.contains(part), "{part}: {diff}");
+    }
+    // The history shows the same, even where the documents have moved on.
+    client.ok("rename", json!({ "id": "archive/old", "to": "elsewhere" }));
+    let listed = client.ok("changes", json!({ "diff": true }));
+    let diff = listed["changes"][1]["diff"].as_str().unwrap();
+    assert!(diff.starts_with("projects/ -> archive/old/\n"), "{diff}");
+    for part in moved.into_iter().chain(["index.md:", repaired]) {
+        assert!(diff.contains(part), "{part}: {diff}");
+    }
+    let newest = listed["changes"][0]["diff"].as_str().unwrap();
+    assert!(
+        newest.starts_with("archive/old/ -> elsewhere/\n"),
+        "{newest}"
+    );
+    // One document says where it came from, too.
+    let answer = client.ok("rename", json!({ "id": "other", "to": "last.md" }));
+    assert_eq!(answer["diff"], "elsewhere/other.md -> last.md");
+    std::fs::create_dir(desk.location("empty")).unwrap();
+    let answer = client.ok("rename", json!({ "id": "empty/", "to": "void" }));
+    assert!(answer.get("notes").is_none(), "{answer}");
+    let listed = client.ok("changes", json!({ "diff": true, "limit": 1 }));
+    assert_eq!(listed["changes"][0]["diff"], "empty/ -> void/");
+    assert_eq!(listed["changes"][0]["ids"], json!(["void/"]));
+}
+
+/// A folder of many notes: the answer stays small, and the repaired lines are in it.
+#[test]
+fn a_renamed_folder_of_many_notes_is_a_short_answer() {
+    let desk = TestDocuments::desk(&[("index.md", "# Index\n\nSee [one](many/0.md).\n")]);
+    for n in 0..120 {
+        desk.vault()
+            .note(&format!("many/{n}.md"), format!("# Note {n}\n"));
+    }
+    let mut client = desk.open();
+    let answer = client.ok("rename", json!({ "id": "many/", "to": "few" }));
+    assert!(
+        sectile_markdown::estimate_tokens(&answer.to_string()) <= 400,
+        "{answer}"
+    );
+    let listed = client.ok("changes", json!({ "diff": true }));
+    let listed = listed["changes"][0]["diff"].as_str().unwrap().to_owned();
+    for diff in [string(&answer, "diff"), listed] {
+        assert!(diff.contains("many/0.md -> few/0.md"), "{diff}");
+        assert!(diff.contains(" more moved\n"), "{diff}");
+        assert!(diff.contains("+See [one](few/0.md)."), "{diff}");
+    }
+}
+
+/// What came later is named as what it is, not as the number of the change.
+#[test]
+fn an_undo_that_later_changes_prevent_says_what_is_in_its_way() {
+    let desk = desk();
+    let mut client = desk.open();
+    let edited = client.ok("edit", json!({ "id": "other#Notes", "new": "More." }));
+    let (_, base) = read(&mut client, "projects/other.md", "More.");
+    let delete = json!({ "id": "projects/other.md", "base": base });
+    let deleted = client.ok("delete", delete);
+    let undo = json!({ "change": edited["change"] });
+    let text = client.assert_error("undo", undo, "undo_overlaps");
+    assert!(text.contains("has been deleted since"), "{text}");
+    client.ok(
+        "create",
+        json!({ "path": "projects/other.md", "text": "New.\n" }),
+    );
+    let undo = json!({ "change": deleted["change"] });
+    let text = client.assert_error("undo", undo, "undo_overlaps");
+    assert!(text.contains("something else is now at a path"), "{text}");
+    assert_eq!(desk.text("projects/other.md"), "New.\n");
 }
 
 #[test]

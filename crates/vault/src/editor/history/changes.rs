@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{DocumentHistory, HistoryEntry};
+use super::{DocumentHistory, HistoryDocument, HistoryEntry};
 use crate::{
     FileStamp, NotePath,
     editor::EditorError,
@@ -25,6 +25,26 @@ pub struct ChangeFilter {
     pub actor: Option<String>,
     /// At most this many entries.
     pub limit: usize,
+}
+
+/// The paths that an entry is about, as far as callers see them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryPaths {
+    /// The folder that it moved: its path before, and after.
+    pub folder: Option<(String, String)>,
+    /// The documents that it changed or moved.
+    pub documents: Vec<EntryDocument>,
+}
+
+/// A document that an entry changed or moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryDocument {
+    /// The document, under its path after the entry.
+    pub document: HistoryDocument,
+    /// Its path before, if that was another one.
+    pub moved_from: Option<String>,
+    /// Whether its text changed.
+    pub is_edited: bool,
 }
 
 /// The stamps of files whose text is the one that the history has, by path.
@@ -60,18 +80,47 @@ impl DocumentHistory {
         Ok(self.shown(card, &state, None))
     }
 
-    /// The newest own entry of this caller that is in force, or else its newest undo.
+    /// The paths that the entry with this number is about.
+    pub(crate) fn entry_paths(&self, number: u64) -> Result<EntryPaths, EditorError> {
+        let state = self.store.current_state()?;
+        let card = state.ledger.entry(number);
+        let card = card.filter(|card| self.shows(card));
+        let card = card.ok_or(EditorError::EntryNotFound)?;
+        let documents = card.steps.iter().filter(|step| self.sees(step));
+        let documents = documents.map(|step| {
+            let document = HistoryDocument {
+                number: step.document,
+                path: step.moved_to.as_ref().unwrap_or(&step.path).clone(),
+            };
+            let before = Some(&step.path).filter(|_| step.moved_to.is_some());
+            let before = before.filter(|path| !self.folder.is_hidden_at(path));
+            EntryDocument {
+                document,
+                moved_from: before.cloned(),
+                is_edited: step.before != step.after,
+            }
+        });
+        let folder = card.folder.as_ref();
+        let folder = folder.filter(|folder| self.sees_folder(folder));
+        Ok(EntryPaths {
+            folder: folder.map(|folder| (folder.from.clone(), folder.to.clone())),
+            documents: documents.collect(),
+        })
+    }
+
+    /// The newest own entry of this caller that is in force.
     pub(crate) fn newest_change_of(&self, actor: &str) -> Result<Option<u64>, EditorError> {
         let state = self.store.current_state()?;
-        let by_actor = || {
-            let all = state.ledger.entries_before(None).rev();
-            let own = all.filter(|card| card.actor == actor && card.origin == LineOrigin::Own);
-            own.filter(|card| self.shows(card))
+        let is_own = |card: &&EntryCard| {
+            card.actor == actor && card.origin == LineOrigin::Own && self.shows(card)
         };
-        let in_force = by_actor()
+        let in_force = state
+            .ledger
+            .entries_before(None)
+            .rev()
+            .filter(is_own)
             .find(|card| card.kind == EntryKind::Edit && !state.ledger.is_taken_back(card.number));
-        let undo = || by_actor().find(|card| matches!(card.kind, EntryKind::Undo(_)));
-        Ok(in_force.or_else(undo).map(|card| card.number))
+        Ok(in_force.map(|card| card.number))
     }
 
     /// Views the documents with a history below `under` whose files have changed, which enters what other programs did
@@ -111,8 +160,19 @@ impl DocumentHistory {
     /// Returns whether callers see anything of an entry.
     fn shows(&self, card: &EntryCard) -> bool {
         let folder = card.folder.as_ref().filter(|_| card.steps.is_empty());
-        let sees_folder = |folder: &FolderMove| !self.folder.is_hidden_at(&folder.to);
-        folder.is_some_and(sees_folder) || card.steps.iter().any(|step| self.sees(step))
+        folder.is_some_and(|folder| self.sees_folder(folder))
+            || card.steps.iter().any(|step| self.sees(step))
+    }
+
+    /// Returns whether callers see both places of a folder that was moved.
+    fn sees_folder(&self, folder: &FolderMove) -> bool {
+        let is_hidden = |path: &String| {
+            let path = NotePath::parse_vault(path);
+            path.is_ok_and(|path| {
+                self.folder.is_hidden(&path) || self.folder.is_folder_hidden(&path)
+            })
+        };
+        !is_hidden(&folder.from) && !is_hidden(&folder.to)
     }
 
     fn selects(&self, filter: &ChangeFilter, card: &EntryCard, ledger: &Ledger) -> bool {

@@ -41,6 +41,12 @@ pub fn is_hash(text: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Returns whether `hash` was shown next to less than its text.
+#[must_use]
+pub fn is_part(hash: &str) -> bool {
+    hash.trim().starts_with(MARK)
+}
+
 /// Returns whether `expected`, in full or shortened, is `digest`.
 pub(crate) fn hash_matches(expected: &str, digest: &Digest) -> bool {
     let expected = digits(expected).to_ascii_lowercase();
@@ -103,7 +109,7 @@ pub(crate) fn check_whole(
     limit: usize,
 ) -> Result<(), EditorError> {
     let message = match expected {
-        Some(expected) if expected.trim().starts_with(MARK) => {
+        Some(expected) if is_part(expected) => {
             "expected_hash belongs to only part of the text, which would replace all of it. Nothing was written."
         }
         None if present.len() > limit => {

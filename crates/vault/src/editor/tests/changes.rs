@@ -143,9 +143,9 @@ fn the_newest_change_of_a_caller_is_the_one_in_force() {
     assert_eq!(newest("ann"), Some(1));
     take(newest("ann")).unwrap();
     assert_eq!(bench.text("a.md"), SAMPLE);
-    // All is undone: the newest undo is left, and undoing it redoes.
-    assert_eq!(newest("ann"), Some(4));
-    take(newest("ann")).unwrap();
+    // All is undone. Undoing the newest undo by its number redoes.
+    assert_eq!(newest("ann"), None);
+    take(Some(4)).unwrap();
     assert!(bench.text("a.md").contains("one"));
     assert_eq!(newest("ann"), Some(1));
 }

@@ -5,7 +5,7 @@ use sectile_markdown::{Digest, Document, Source, Span, merge};
 use super::{DocumentWriter, operation::Scope, transaction::Transaction};
 use crate::{
     editor::{
-        Conflict, EditorError,
+        Conflict, EditorError, View,
         draft::{Draft, SectionLocation},
         read::{
             part::{check_whole, hash_matches, short_hash},
@@ -65,6 +65,21 @@ fn is_hash_of(
             || matches(parts.subtree)
             || matches(Span::new(0, bytes.len()))
     })
+}
+
+impl View {
+    /// Returns whether `hash` is that of the section at `position`, with or without its subsections, or of the whole
+    /// document.
+    #[must_use]
+    pub fn is_hash_of_section(&self, position: usize, hash: &str) -> bool {
+        is_hash_of(
+            hash,
+            self.bytes(),
+            self.document(),
+            position,
+            HashScope::Own,
+        )
+    }
 }
 
 fn replaceable(parts: &Parts, scope: Scope) -> Span {

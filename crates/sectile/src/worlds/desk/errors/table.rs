@@ -53,18 +53,18 @@ rows! {
             "Several things have this name.",
             "Call again with the id of one of the candidates.";
         MALFORMED_ID: InvalidArguments, "malformed_id",
-            "The id has no valid form.",
+            "The id cannot name anything; the message says why.",
             "Give an id exactly as it was returned, a path relative to the folder such as notes/plan.md, or path#heading.";
         WRONG_KIND: InvalidArguments, "wrong_kind",
-            "The id names a folder, a document or a section where the call needs another of these.",
-            "Give the id of something that the message says the call takes.";
+            "The id names a folder, a document or a section, and the call needs a different one of these.",
+            "Give an id of the right kind; `outline` lists what is in a folder or document.";
     }
     "paths that are written" {
         EXISTS: Conflict, "exists",
             "There is already something at the new path.",
             "Choose another path, or edit what is there.";
         INVALID_PATH: InvalidPath, "invalid_path",
-            "The path leads out of the folder, or no note may have it.",
+            "The path leads out of the folder, or is not one that a note can have.",
             "Give a path relative to the folder, without .., such as notes/plan.md.";
         NOT_MARKDOWN: InvalidPath, "not_markdown",
             "The path does not end in .md or .markdown.",
@@ -73,7 +73,7 @@ rows! {
             "The path is a link to another document; only a document itself can be renamed or deleted.",
             "Call again with the path that the link leads to.";
         NOT_WRITABLE: Unreadable, "not_writable",
-            "The rules of this root allow reading it, but not changing it.",
+            "The rules of this root do not allow the change.",
             "Write elsewhere, or ask the operator to change `write` in [desk.roots].";
         NOT_EMPTY: Conflict, "not_empty",
             "The folder is not empty, so it is not deleted.",
@@ -125,13 +125,13 @@ rows! {
             "The arguments do not match the tool's schema, or contradict each other.",
             "Compare the arguments with the tool's input schema.";
         INVALID_BASE: InvalidArguments, "invalid_base",
-            "The base is not one that an answer gave.",
+            "The base is not one that an answer returned.",
             "Pass base exactly as it was returned.";
         INVALID_QUERY: InvalidArguments, "invalid_query",
             "A filter of the query cannot be understood; the message names it.",
             "Correct the filter, or put quotes around words that are not meant as one.";
         INVALID_CURSOR: InvalidArguments, "invalid_cursor",
-            "The cursor is not one that an answer gave.",
+            "The cursor is not one that an answer returned.",
             "Pass the cursor exactly as it was returned, or leave it out to start again.";
         CURSOR_STALE: Conflict, "cursor_stale",
             "The cursor belongs to other arguments, or to a state that has changed since.",
@@ -148,7 +148,7 @@ rows! {
             "It has changed since base. Nothing was written.",
             "Read it again with `fetch`, then call again with the new base.";
         PART_OF_TEXT: InvalidArguments, "part_of_text",
-            "The text that would be replaced is longer than what was read of it. Nothing was written.",
+            "Only part of the text that would be replaced was read. Nothing was written.",
             "Change only a passage of it with `old`, or read all of it with `fetch` first.";
         BUSY: Unavailable, "busy",
             "Another process is changing the document.",

@@ -25,10 +25,10 @@ use super::{
     text,
 };
 
-/// Most levels of folders that a view lists.
+/// Maximum number of levels of folders that a view lists.
 const LEVELS: usize = 2;
-/// Most lines of a view of a folder.
-const MOST_LISTED: usize = 1_000;
+/// Maximum number of lines in a view of a folder.
+const MAX_LISTED: usize = 1_000;
 /// How often an edit is tried while other programs write the same file.
 const TRIES: usize = 3;
 
@@ -266,8 +266,8 @@ fn view(world: &DeskWorld, params: ViewParams, context: &CallContext) -> TextAns
         "Here're the files and directories up to 2 levels deep in {}, excluding hidden items and node_modules:",
         params.path
     )];
-    let more = sizes.len().saturating_sub(MOST_LISTED);
-    for (below, bytes) in sizes.into_iter().take(MOST_LISTED) {
+    let more = sizes.len().saturating_sub(MAX_LISTED);
+    for (below, bytes) in sizes.into_iter().take(MAX_LISTED) {
         let path = paths::shown(&format!("{folder}{below}"));
         lines.push(format!(
             "{}\t{}",

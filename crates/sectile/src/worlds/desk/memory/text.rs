@@ -1,12 +1,12 @@
 //! The texts of the memory tool, word for word as its documentation gives them, so that a model reads what it expects.
 
-/// Longest view of a file, in bytes; a longer one is cut after a line, with a note.
+/// Maximum length of a view of a file, in bytes. A longer one is cut after a line, with a note.
 const MAX_VIEW_BYTES: usize = 64 << 10;
-/// Most lines that a view can number.
+/// Maximum number of lines that a view can number.
 const MAX_LINES: usize = 999_999;
 /// Number of lines shown before and after an edit.
 const AROUND_EDIT: usize = 4;
-/// Longest text of a caller that a message repeats, in characters.
+/// Maximum length of a caller's text that a message repeats, in characters.
 const MAX_REPEATED: usize = 200;
 
 /// Returns the lines of a text. A line end at the end does not start another line.

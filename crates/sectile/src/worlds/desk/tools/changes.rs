@@ -4,14 +4,12 @@ use schemars::JsonSchema;
 use sectile_library::{clock, editable_folder::FoundTarget};
 use sectile_markdown::{DiffOptions, Digest, unified_diff};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
-use sectile_vault::{
-    NotePath,
-    editor::{ChangeFilter, HistoryEntry},
-};
+use sectile_vault::editor::{ChangeFilter, HistoryEntry};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     DeskWorld,
+    diffs::{DiffRoom, DocumentDiff, Moved, short_diff},
     errors::{CHANGE_NOT_FOUND, INVALID_ARGUMENTS, failure},
     lists::{FittedList, LIST_TOKENS},
     paging::{PageCursor, cursor},
@@ -20,11 +18,17 @@ use super::super::{
 };
 use crate::worlds::timestamp;
 
-/// Most documents or sections that a change names.
-const MOST_IDS: usize = 4;
-/// Longest diff of one change, in bytes.
+/// Maximum number of ids that are listed for a change.
+const MAX_IDS: usize = 4;
+/// Maximum number of tokens for the diff of a change.
+const MAX_DIFF_TOKENS: usize = 300;
+/// Maximum number of lines in the diff of a change.
+const MAX_DIFF_LINES: usize = 60;
+/// Maximum length of the diff of one document, in bytes.
 const MAX_DIFF_BYTES: usize = 1_200;
-/// Longest name of an author, in characters.
+/// Maximum number of documents whose lines are shown for a change. Each costs a look into the history.
+const MAX_DIFF_DOCUMENTS: usize = 8;
+/// Maximum length of the name of an author, in characters.
 const MAX_NAME_CHARS: usize = 60;
 
 pub(super) fn tool() -> Tool<DeskWorld> {
@@ -175,14 +179,14 @@ fn asked<'a>(
         filter,
         after: None,
     };
-    let given = params.id.as_deref().map_or("", str::trim);
-    let mut asked: Vec<AskedRoot<'_>> = match given {
-        "" => roots
+    let given = params.id.as_deref().unwrap_or_default();
+    let mut asked: Vec<AskedRoot<'_>> = match VisibleRoots::is_everything(given) {
+        true => roots
             .iter()
             .map(|root| all(ChangeFilter::default(), root))
             .collect(),
-        id => {
-            let (root, filter) = named(roots, id)?;
+        false => {
+            let (root, filter) = named(roots, given)?;
             vec![all(filter, root)]
         }
     };
@@ -333,6 +337,13 @@ fn listed(
             .iter()
             .map(|section| roots.id_of(root, path, Some(section)))
             .collect(),
+        // A folder without documents was renamed.
+        ([], _) => {
+            let paths = root.folder.editor.entry_paths(entry.number);
+            let folder = paths.ok().and_then(|paths| paths.folder);
+            let id = folder.map(|(_, to)| roots.id_of(root, &format!("{to}/"), None));
+            id.into_iter().collect()
+        }
         (documents, _) => documents
             .iter()
             .map(|path| roots.id_of(root, path, None))
@@ -343,48 +354,50 @@ fn listed(
         time: timestamp(entry.time),
         by: visible(&entry.actor, MAX_NAME_CHARS),
         tool: visible(&entry.operation, MAX_NAME_CHARS),
-        more: ids.len().checked_sub(MOST_IDS).filter(|more| *more > 0),
-        ids: ids.into_iter().take(MOST_IDS).collect(),
+        more: ids.len().checked_sub(MAX_IDS).filter(|more| *more > 0),
+        ids: ids.into_iter().take(MAX_IDS).collect(),
         external: entry.is_foreign,
         undone: entry.is_undone,
         undoes: entry.undoes.map(|number| roots.change_id(root, number)),
         unverified: entry.is_unverified,
-        diff: with_diff.then(|| diff(root, entry)),
+        diff: with_diff.then(|| diff(roots, root, entry)),
     }
 }
 
-/// Returns the lines that a change made different, as far as they are kept.
-fn diff(root: &DeskRoot, entry: &HistoryEntry) -> String {
+/// Returns what a change moved and the lines that it changed, as far as they are kept.
+fn diff(roots: &VisibleRoots<'_>, root: &DeskRoot, entry: &HistoryEntry) -> String {
+    let id = |path: &str| roots.id_of(root, path, None);
     let editor = &root.folder.editor;
-    let mut text = String::new();
-    for path in &entry.documents {
-        let document = NotePath::parse_vault(path)
-            .ok()
-            .and_then(|path| editor.remembered(&path).ok());
-        let changes =
-            document.and_then(|document| editor.entry_changes(&document, entry.number).ok());
-        let Some((old, changes)) = changes else {
-            continue;
-        };
+    // An entry that is listed has paths, unless the history has just become unreadable.
+    let paths = editor.entry_paths(entry.number).unwrap_or_default();
+    let folder = paths
+        .folder
+        .map(|(from, to)| (id(&format!("{from}/")), id(&format!("{to}/"))));
+    let moved = paths.documents.iter().filter_map(|one| {
+        let from = one.moved_from.as_ref()?;
+        Some((id(from), id(one.document.path())))
+    });
+    let moved: Vec<Moved> = folder.into_iter().chain(moved).collect();
+    let edited = paths.documents.iter().filter(|one| one.is_edited);
+    let texts = edited.take(MAX_DIFF_DOCUMENTS).filter_map(|one| {
+        let (old, changes) = editor.entry_changes(&one.document, entry.number).ok()?;
         let options = DiffOptions {
             old_name: "before",
             new_name: "after",
             context: 1,
-            max_bytes: MAX_DIFF_BYTES.saturating_sub(text.len()),
+            max_bytes: MAX_DIFF_BYTES,
         };
         let diff = unified_diff(&old, &changes, options);
-        if entry.documents.len() > 1 {
-            text += &format!("{path}:\n");
-        }
-        let is_name = |line: &&str| line.starts_with("--- ") || line.starts_with("+++ ");
-        for line in diff.text.lines().skip_while(is_name) {
-            text += line;
-            text.push('\n');
-        }
-        if diff.truncated || text.len() > MAX_DIFF_BYTES {
-            text += "…";
-            break;
-        }
-    }
-    text.trim_end().to_owned()
+        Some(DocumentDiff {
+            id: id(one.document.path()),
+            text: diff.text,
+            is_cut: diff.truncated,
+        })
+    });
+    let texts: Vec<DocumentDiff> = texts.collect();
+    let room = DiffRoom {
+        tokens: MAX_DIFF_TOKENS,
+        lines: MAX_DIFF_LINES,
+    };
+    short_diff(&moved, &texts, room).0
 }

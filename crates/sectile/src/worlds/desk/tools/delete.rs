@@ -42,7 +42,7 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
     let id = roots.id_of_target(root, &located.target);
     let operation = match located.target {
         FoundTarget::Top => {
-            let what = "The folder that is served cannot be deleted here.";
+            let what = "The root folder cannot be deleted.";
             return Err(failure(&WRONG_KIND, what, ""));
         }
         FoundTarget::Folder(path) => {

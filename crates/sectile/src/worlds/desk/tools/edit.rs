@@ -8,7 +8,9 @@ use sectile_markdown::{Source, edit::PayloadHeadings};
 use sectile_mcp::{Failure, Tool};
 use sectile_vault::{
     NotePath,
-    editor::{EditText, Operation, PlaceText, Scope, SectionRef, TextPlace, UpdateSection, View},
+    editor::{
+        EditText, Operation, PlaceText, Scope, SectionRef, TextPlace, UpdateSection, View, is_part,
+    },
 };
 use serde::Deserialize;
 
@@ -109,7 +111,7 @@ fn planned<'a>(
     params: DeskEditParams,
 ) -> Result<PlannedWrite<'a>, Failure> {
     if params.old.is_some() && params.place != EditPlacement::Replace {
-        let what = "`old` is always replaced, so it does not go with this `place`.";
+        let what = "`old` is the passage to replace, so `place` cannot be given with it.";
         return Err(failure(&INVALID_ARGUMENTS, what, ""));
     }
     let located = roots.locate(&params.id)?;
@@ -120,7 +122,7 @@ fn planned<'a>(
     let (operation, subject) = match located.target {
         FoundTarget::Top | FoundTarget::Folder(_) => {
             let what = format!(
-                "{} is a folder; text is in documents and sections.",
+                "{} is a folder; only documents and sections have text.",
                 named(&id)
             );
             return Err(failure(&WRONG_KIND, what, ""));
@@ -195,7 +197,7 @@ fn of_section(
             expected_hash: params.base,
         }),
     };
-    (operation, AnswerSubject::Section(scope))
+    (operation, AnswerSubject::Section)
 }
 
 /// Returns the text without the section's own heading, if it starts with exactly that. A caller
@@ -229,7 +231,7 @@ fn of_document(
             let count = view.ids().len();
             if count > 0 && !matches!(params.scope, Some(EditScope::Subtree)) {
                 let what = format!(
-                    "{} is a document with {count} sections: name one of them, or replace all of its text with scope \"subtree\".",
+                    "{} is a document with sections: name one of them, or replace all of its text with scope \"subtree\".",
                     named(id)
                 );
                 return Err(failure(&WRONG_KIND, what, ""));
@@ -237,6 +239,7 @@ fn of_document(
             let (block, text) = split(view.bytes());
             refuse_part(&text, params.base.as_deref(), id)?;
             let new = without_same_front_matter(&block, params.new, id)?;
+            let new = with_line_breaks_of(&text, new);
             if text.is_empty() {
                 return Ok(added(path, TextPlace::Append, new, params.base));
             }
@@ -282,21 +285,21 @@ fn split(bytes: &[u8]) -> (String, String) {
 /// Refuses to replace a text that is longer than one answer for a caller that has not read all of it.
 fn refuse_part(text: &str, base: Option<&str>, id: &str) -> Result<(), Failure> {
     let is_unread = match base {
-        Some(base) => base.trim().starts_with("part-"),
+        Some(base) => is_part(base),
         None => text.len() > SHOWN_BYTES,
     };
     if !is_unread {
         return Ok(());
     }
     let what = format!(
-        "{} is longer than what was read of it, and all of it would be replaced. Nothing was written.",
+        "Only part of {} was read, and all of it would be replaced. Nothing was written.",
         named(id)
     );
     Err(failure(&PART_OF_TEXT, what, ""))
 }
 
-/// Returns the text without the front matter of the document, if it starts with exactly that. Another front matter is
-/// refused: it would become text.
+/// Returns the text without the front matter of the document, if it starts with exactly that. Different front matter is
+/// refused, because it would become text.
 fn without_same_front_matter(block: &str, text: String, id: &str) -> Result<String, Failure> {
     let (given, rest) = split(text.as_bytes());
     if Source::new(given.as_bytes()).front_matter().is_none() {
@@ -307,10 +310,26 @@ fn without_same_front_matter(block: &str, text: String, id: &str) -> Result<Stri
         return Ok(rest);
     }
     let what = format!(
-        "The new text starts with a front matter other than that of {}.",
+        "The new text starts with front matter that differs from that of {}.",
         named(id)
     );
     Err(failure(&FRONT_MATTER, what, ""))
+}
+
+/// Returns a text with the blank lines that `old`, the one that it replaces, starts with, and with a line break at its
+/// end if `old` has one there.
+fn with_line_breaks_of(old: &str, mut new: String) -> String {
+    let rest = old.trim_start_matches(['\r', '\n']);
+    if new.is_empty() || rest.is_empty() {
+        return new;
+    }
+    if !new.starts_with(['\r', '\n']) {
+        new.insert_str(0, &old[..old.len() - rest.len()]);
+    }
+    if old.ends_with('\n') && !new.ends_with('\n') {
+        new.push('\n');
+    }
+    new
 }
 
 impl VisibleRoots<'_> {
@@ -350,6 +369,21 @@ mod tests {
         assert_eq!(given("# A\n\n---\n").as_deref(), Ok("# A\n\n---\n"));
         let refused = given("---\na: 2\n---\n# A\n").expect_err("another front matter");
         assert_eq!(refused.name(), "front_matter");
+    }
+
+    #[test]
+    fn a_new_text_keeps_the_line_breaks_around_the_old_one() {
+        for (old, new, expected) in [
+            ("\n# A\n", "# B", "\n# B\n"),
+            ("\r\n# A\r\n", "# B", "\r\n# B\n"),
+            ("# A", "# B", "# B"),
+            ("# A\n", "# B\n\n", "# B\n\n"),
+            ("\n# A\n", "\n\n# B\n", "\n\n# B\n"),
+            ("# A\n", "", ""),
+            ("\n\n", "# B", "# B"),
+        ] {
+            assert_eq!(with_line_breaks_of(old, new.to_owned()), expected);
+        }
     }
 
     #[test]

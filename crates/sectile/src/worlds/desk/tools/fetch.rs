@@ -15,11 +15,11 @@ use super::super::{
     roots::{DeskRoot, VisibleRoots, missing},
 };
 
-/// Tokens of an answer if the call does not say how many.
+/// Number of tokens in an answer if the call does not give a budget.
 const DEFAULT_BUDGET: u64 = 6_000;
-/// Most tokens of an answer, whatever the call says: below the 25,000 at which clients cut off what they are sent.
+/// Maximum number of tokens in an answer, whatever the call asks for. Clients cut off answers at 25,000.
 const MAX_BUDGET: u64 = 20_000;
-/// Most ids in one call.
+/// Maximum number of ids in one call.
 const MAX_IDS: usize = 50;
 
 pub(super) fn tool() -> Tool<DeskWorld> {
@@ -37,7 +37,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
 struct FetchParams {
     /// Several: one per line.
     id: String,
-    /// Most tokens to return.
+    /// Maximum tokens to return.
     #[serde(default = "default_budget")]
     budget: u64,
     cursor: Option<String>,
@@ -73,8 +73,8 @@ fn handle(
 ) -> Result<(AnswerBody, AnswerFacts), Failure> {
     let roots = world.roots_for(context);
     let cursor = PageCursor::parse(params.cursor.as_deref(), 2)?;
-    let ids = params.id.lines().map(str::trim);
-    let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
+    let ids = params.id.lines().filter(|id| !id.trim().is_empty());
+    let ids: Vec<&str> = ids.collect();
     if ids.is_empty() {
         return Err(failure(&INVALID_ARGUMENTS, "`id` is empty.", ""));
     }
@@ -155,14 +155,10 @@ fn readable<'a>(
         FoundTarget::Section { path, id } => (path, Some(id)),
         FoundTarget::Folder(_) | FoundTarget::Top => {
             let what = format!(
-                "{} is a folder, and only documents and sections have text.",
+                "{} is a folder; only documents and sections have text.",
                 quoted(&id)
             );
-            return Err(failure(
-                &WRONG_KIND,
-                what,
-                "`outline` lists what is in a folder.",
-            ));
+            return Err(failure(&WRONG_KIND, what, ""));
         }
     };
     let view = roots.view(root, &path, &id)?;

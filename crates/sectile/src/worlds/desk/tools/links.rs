@@ -20,12 +20,12 @@ use super::super::{
     roots::{DeskRoot, VisibleRoots},
 };
 
-/// Longest sentence around a link, in characters.
+/// Maximum length of the sentence around a link, in characters.
 const MAX_SENTENCE_CHARS: usize = 240;
-/// Longest destination of a broken link, in characters.
+/// Maximum length of the destination of a broken link, in characters.
 const MAX_TARGET_CHARS: usize = 160;
-/// Most candidates of an ambiguous link.
-const MOST_CANDIDATES: usize = 5;
+/// Maximum number of candidates for an ambiguous link.
+const MAX_CANDIDATES: usize = 5;
 
 pub(super) fn tool() -> Tool<DeskWorld> {
     Tool::read(
@@ -102,8 +102,8 @@ fn handle(
 ) -> Result<(LinksAnswer, AnswerFacts), Failure> {
     let roots = world.roots_for(context);
     let start = PageCursor::parse(params.cursor.as_deref(), 1)?;
-    let given = params.id.trim();
-    let asked: Vec<(&DeskRoot, FoundTarget)> = match ["", ".", "/"].contains(&given) {
+    let given = params.id.as_str();
+    let asked: Vec<(&DeskRoot, FoundTarget)> = match VisibleRoots::is_everything(given) {
         true => roots.iter().map(|root| (root, FoundTarget::Top)).collect(),
         false => {
             let located = roots.locate(given)?;
@@ -284,7 +284,7 @@ fn listed<'l>(
         | LinkTarget::Outside => written(),
     };
     let candidates: &[NotePath] = match &edge.to {
-        LinkTarget::Ambiguous(paths) => &paths[..paths.len().min(MOST_CANDIDATES)],
+        LinkTarget::Ambiguous(paths) => &paths[..paths.len().min(MAX_CANDIDATES)],
         _ => &[],
     };
     Some(ListedLink {

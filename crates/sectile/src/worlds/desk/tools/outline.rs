@@ -22,7 +22,7 @@ use super::super::{
     roots::{DeskRoot, VisibleRoots},
 };
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 100;
 
 pub(super) fn tool() -> Tool<DeskWorld> {
@@ -98,11 +98,11 @@ fn handle(
 ) -> Result<(OutlineAnswer, AnswerFacts), Failure> {
     let roots = world.roots_for(context);
     let start = PageCursor::parse(params.cursor.as_deref(), 1)?;
-    let given = params.id.as_deref().map_or("", str::trim);
+    let given = params.id.as_deref().unwrap_or_default();
     let mut progress = Vec::new();
-    let listing = match given {
-        "" => Listing::Items(desk_items(&roots, params.depth, &mut progress)?),
-        id => located(&roots, id, params.depth, &mut progress)?,
+    let listing = match VisibleRoots::is_everything(given) {
+        true => Listing::Items(desk_items(&roots, params.depth, &mut progress)?),
+        false => located(&roots, given, params.depth, &mut progress)?,
     };
     let state = listing.state(given, params.depth);
     start.check(&state)?;

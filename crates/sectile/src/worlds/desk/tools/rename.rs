@@ -7,7 +7,7 @@ use sectile_vault::{
     NotePath,
     editor::{
         MoveSection, Operation, Placement, RelativePlacement, RenameDocument, RenameFolder,
-        RenameSection, Scope, SectionRef, View,
+        RenameSection, SectionRef, View,
     },
 };
 use serde::Deserialize;
@@ -49,7 +49,7 @@ fn planned<'a>(
     let id = roots.id_of_target(root, &located.target);
     match located.target {
         FoundTarget::Top => {
-            let what = "The folder that is served cannot be renamed here.";
+            let what = "The root folder cannot be renamed.";
             Err(failure(&WRONG_KIND, what, ""))
         }
         FoundTarget::Folder(path) => {
@@ -89,7 +89,7 @@ fn planned<'a>(
                 }),
             };
             Ok(PlannedWrite {
-                subject: AnswerSubject::Section(Scope::Subtree),
+                subject: AnswerSubject::Section,
                 ..PlannedWrite::new(root, "rename", id, vec![operation])
             })
         }
@@ -170,7 +170,7 @@ fn refuse_other_root(root: &DeskRoot, other: &DeskRoot, to: &str) -> Result<(), 
         return Ok(());
     }
     let what = format!(
-        "{} is in another root; nothing moves from one root to another.",
+        "{} is in another root, and notes cannot be moved between roots.",
         named(to)
     );
     Err(failure(&INVALID_PATH, what, ""))

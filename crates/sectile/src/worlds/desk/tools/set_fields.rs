@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{Failure, JsonObject, Tool};
+use sectile_vault::editor::short_hash;
 use serde::Deserialize;
 
 use super::super::{
@@ -43,9 +44,22 @@ fn planned<'a>(
     params: SetFieldsParams,
 ) -> Result<PlannedWrite<'a>, Failure> {
     let located = roots.locate(&params.id)?;
+    let id = roots.id_of_target(located.root, &located.target);
+    let mut base = params.base;
+    // Fields belong to the document, whichever of its sections is named.
     let path = match located.target {
-        // Fields belong to the document, whichever of its sections is named.
-        FoundTarget::Document(path) | FoundTarget::Section { path, .. } => path,
+        FoundTarget::Document(path) => path,
+        FoundTarget::Section { path, id: section } => {
+            let view = roots.view(located.root, &path, &id)?;
+            let position = view.position_of(&section);
+            let is_current = |base: &String| {
+                position.is_some_and(|position| view.is_hash_of_section(position, base))
+            };
+            if base.as_ref().is_some_and(is_current) {
+                base = Some(short_hash(view.hash()));
+            }
+            path
+        }
         FoundTarget::Top | FoundTarget::Folder(_) => {
             let what = format!(
                 "{} is a folder; only documents have fields.",
@@ -54,7 +68,7 @@ fn planned<'a>(
             return Err(failure(&WRONG_KIND, what, ""));
         }
     };
-    let base = params.base.as_deref();
+    let base = base.as_deref();
     let mut operations = set_fields(&path, params.set.unwrap_or_default(), base)?;
     operations.extend(unset_fields(&path, params.unset.unwrap_or_default(), base));
     if operations.is_empty() {

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool};
-use sectile_vault::editor::{CallHooks, Scope, UndoRequest};
+use sectile_vault::editor::{CallHooks, ChangeFilter, EditorError, UndoRequest};
 use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{AnswerSubject, DeskWriteAnswer, actor},
-    errors::{CHANGE_NOT_FOUND, NOTHING_TO_UNDO, failure, named},
+    answers::{AnswerSubject, AnsweredWrite, DeskWriteAnswer, actor},
+    errors::{CHANGE_NOT_FOUND, NOT_WRITABLE, NOTHING_TO_UNDO, UNDO_OVERLAPS, failure, named},
     roots::{DeskRoot, VisibleRoots},
 };
 
@@ -16,7 +16,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
     Tool::write(
         "undo",
         "Undo",
-        "Revert a change, in all its documents or none. Undoing an undo is redo.",
+        "Revert a change, in all its documents or none. Call again to go further back. Undoing an undo redoes.",
     )
     .alias("entry", "change")
     .call(handle)
@@ -25,7 +25,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeskUndoParams {
-    /// A change from an answer; none: your newest
+    /// A change from an answer; none: your newest that is not undone
     change: Option<ChangeName>,
 }
 
@@ -50,14 +50,16 @@ fn handle(
         None => roots.newest_change()?,
     };
     let name = roots.change_id(root, number);
-    let refused = |error| roots.editor_failure(root, &error, &name);
     let editor = &root.folder.editor;
-    let change = editor.entry(number).map_err(refused)?;
+    let change = editor
+        .entry(number)
+        .map_err(|error| roots.editor_failure(root, &error, &name))?;
     // The entry that is acted on is the edit itself, whether it was undone or redone last.
     let redo = change.undoes.is_some() && change.operation != "redo";
+    let target = change.undoes.unwrap_or(number);
     let request = UndoRequest {
         path: None,
-        entry: Some(change.undoes.unwrap_or(number)),
+        entry: Some(target),
         redo,
         actor: actor(context),
         reason: None,
@@ -68,12 +70,46 @@ fn handle(
     let report = root
         .folder
         .undo(&request, CallHooks::until(&stop))
-        .map_err(refused)?;
-    let subject = AnswerSubject::Section(Scope::Body);
-    Ok(roots.answered(root, report, subject, name.clone(), false))
+        .map_err(|error| roots.undo_failure(root, &error, &name))?;
+    let written = AnsweredWrite {
+        subject: AnswerSubject::Section,
+        id: name,
+        is_preview: false,
+        has_read_all: false,
+    };
+    let (mut answer, facts) = roots.answered(root, report, written);
+    answer.add_undone(roots.change_id(root, target), redo);
+    Ok((answer, facts))
 }
 
 impl<'a> VisibleRoots<'a> {
+    /// Returns the failure to undo a change that the caller can see.
+    fn undo_failure(&self, root: &DeskRoot, error: &EditorError, change: &str) -> Failure {
+        match error {
+            // The change also concerns notes that are hidden from this caller, or that it may only read. Which of the two
+            // is not said.
+            EditorError::EntryNotFound | EditorError::NotWritable { .. } => {
+                let what = format!(
+                    "The rules of this root do not allow undoing change {change}. Nothing was written."
+                );
+                failure(&NOT_WRITABLE, what, "")
+            }
+            EditorError::DocumentExists | EditorError::FolderExists => {
+                let what = format!(
+                    "Change {change} cannot be undone by itself: something else is now at a path that it would restore."
+                );
+                failure(&UNDO_OVERLAPS, what, "")
+            }
+            EditorError::DocumentNotFound | EditorError::FolderNotFound => {
+                let what = format!(
+                    "Change {change} cannot be undone by itself: something that it changed has been deleted since."
+                );
+                failure(&UNDO_OVERLAPS, what, "")
+            }
+            error => self.editor_failure(root, error, &format!("change {change}")),
+        }
+    }
+
     /// Finds the change that a caller names.
     fn change(&self, given: &str) -> Result<(&'a DeskRoot, u64), Failure> {
         let unknown = || {
@@ -92,7 +128,7 @@ impl<'a> VisibleRoots<'a> {
         Ok((root, number))
     }
 
-    /// Finds the newest change that the caller made and that can be undone.
+    /// Finds the newest change that the caller made and that is not undone.
     fn newest_change(&self) -> Result<(&'a DeskRoot, u64), Failure> {
         let actor = actor(self.context());
         let mut newest: Option<(i64, &DeskRoot, u64)> = None;
@@ -109,9 +145,35 @@ impl<'a> VisibleRoots<'a> {
         }
         newest
             .map(|(_, root, number)| (root, number))
-            .ok_or_else(|| {
-                let what = "You have made no change that could be undone.";
-                failure(&NOTHING_TO_UNDO, what, "")
+            .ok_or_else(|| match self.newest_undo() {
+                Some(undo) => {
+                    let what = "All changes that you made are undone.";
+                    let facts = format!("To redo the one undone last, undo change {undo}.");
+                    failure(&NOTHING_TO_UNDO, what, facts)
+                }
+                None => failure(&NOTHING_TO_UNDO, "You have not made any changes.", ""),
             })
+    }
+
+    /// Returns the name of the caller's newest entry, if that is an undo.
+    fn newest_undo(&self) -> Option<String> {
+        let filter = ChangeFilter {
+            actor: Some(actor(self.context())),
+            limit: 1,
+            ..ChangeFilter::default()
+        };
+        let newest = |root: &'a DeskRoot| {
+            // A history that cannot be read has failed the call already.
+            let (entries, _) = root.folder.editor.changes(&filter).ok()?;
+            let entry = entries.into_iter().next()?;
+            Some((entry.time, root, entry))
+        };
+        let newest = self
+            .iter()
+            .filter_map(newest)
+            .max_by_key(|(time, ..)| *time);
+        let (_, root, entry) = newest?;
+        let is_undo = entry.undoes.is_some() && entry.operation != "redo";
+        (is_undo && !entry.is_unverified).then(|| self.change_id(root, entry.number))
     }
 }
