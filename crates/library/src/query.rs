@@ -20,6 +20,11 @@ impl SearchQuery {
         Ok(Self { text, parsed })
     }
 
+    /// Requires the words of a phrase side by side, if the index can tell.
+    pub(crate) fn require(&mut self, phrase: &str) {
+        self.parsed.require(phrase);
+    }
+
     /// Returns the query as it was written.
     pub fn text(&self) -> &str {
         &self.text

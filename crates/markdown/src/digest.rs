@@ -44,7 +44,10 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let halves = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let digits = halves.map(|half| char::from(DIGITS[usize::from(half)]));
+        f.write_str(&digits.collect::<String>())
     }
 }
 

@@ -251,7 +251,8 @@ fn pairs(run: &mut String, mut at: u32, reader: &mut impl TokenSink) -> u32 {
     at
 }
 
-fn has_no_spaces(character: char) -> bool {
+/// Returns whether a character is of a script that does not separate words by spaces.
+pub(crate) fn has_no_spaces(character: char) -> bool {
     !character.is_ascii()
         && matches!(
             character.script(),

@@ -34,7 +34,7 @@ pub use self::{
     index::{Index, IndexError, MAX_PASSAGES},
     lexicon::{Lexicon, PassageTerm, PassageTerms},
     passages::{PassageReader, PassageWords},
-    query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
+    query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError, WordTest},
     search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, RankedPassages, Remarks},
     spelling::Vocabulary,
 };

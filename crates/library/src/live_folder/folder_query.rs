@@ -70,12 +70,18 @@ impl FolderQuery {
         &self.text
     }
 
-    /// Returns the words to search for, those of phrases included; `None` if there are only filters.
+    /// Returns the words to search for, those of phrases included; `None` if there are only filters, or if every word is
+    /// too long to be searched for.
     pub fn words(&self) -> Option<&SearchQuery> {
         self.words.as_ref()
     }
 
-    /// Returns the words that are not searched for, because there are too many.
+    /// Returns whether there are words, but none that can be searched for. Such a query finds nothing.
+    pub fn is_unsearchable(&self) -> bool {
+        self.words.is_none() && !self.text.is_empty()
+    }
+
+    /// Returns the words that are not searched for, because there are too many or they are too long.
     pub fn dropped_words(&self) -> &[String] {
         &self.dropped_words
     }

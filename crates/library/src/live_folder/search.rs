@@ -1,9 +1,9 @@
 //! Search in a folder.
 
-use std::{cell::OnceCell, cmp::Reverse, ops::Range, sync::Arc};
+use std::{cell::OnceCell, cmp::Reverse, collections::HashSet, ops::Range, sync::Arc};
 
 use sectile_markdown::{NotePath, Span};
-use sectile_retrieval::{ChunkHit, Correction, Form, SearchResults};
+use sectile_retrieval::{ChunkHit, Correction, Form, SearchResults, WordTest};
 
 use crate::{
     error::LibraryError,
@@ -15,6 +15,8 @@ use crate::{
 
 /// The number of extra passages to look at where some may not have the phrases of a query.
 const SPARE: usize = 32;
+/// The most bytes below the first line of a task that are searched for words. They bound the cost of nested tasks.
+const MOST_BELOW: usize = 16 << 10;
 
 /// A place in a note that a query found. Its text is in the file, which the caller reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,8 @@ pub struct FolderHit {
 pub struct FolderHits {
     /// The hits in the range that was asked for.
     pub hits: Vec<FolderHit>,
-    /// Number of places that match at all.
+    /// Number of places that match at all. Of those with the words of a phrase side by side, only the ones up to the end
+    /// of the range are compared with the file; the others count.
     pub total: usize,
     /// Words of the query that the folder does not contain.
     pub unknown_words: Vec<String>,
@@ -69,6 +72,7 @@ impl FolderState {
         };
         match query.words() {
             Some(_) => self.by_words(query, range, stop, &mut found)?,
+            None if query.is_unsearchable() => {}
             None => self.by_filters(query, range, &mut found),
         }
         Ok(found)
@@ -136,7 +140,7 @@ impl FolderState {
             (true, false, _) => range.end.saturating_mul(2).saturating_add(SPARE),
             _ => corpus.len(),
         };
-        let mut reader = PhraseReader::new(query, &self.storage);
+        let mut reader = PassageReader::new(query, &self.storage);
         loop {
             let results = unharmed(|| {
                 self.readers.with(self.snapshot.model(), |reader| {
@@ -149,7 +153,13 @@ impl FolderState {
             if !is_by_relevance {
                 self.arrange(&mut results.hits, query.order());
             }
-            let (hits, total) = self.verified(query, &results, range.end, &mut reader, stop)?;
+            let (hits, total) = match query.tasks() {
+                Some(tasks) => {
+                    let tasks = (tasks, words.parsed().word_test(&results.remarks));
+                    self.tasks_of(tasks, &results.hits, range.end, &mut reader, stop)?
+                }
+                None => self.verified(&results, range.end, &mut reader, stop)?,
+            };
             if hits.len() < range.end && !is_all {
                 most = most.saturating_mul(4).max(1);
                 continue;
@@ -162,60 +172,82 @@ impl FolderState {
         }
     }
 
-    /// Returns the first `most` places of passages that have the phrases of a query, and the number of all places.
+    /// Returns the first `most` passages that have the phrases of a query, and the number of all passages.
     fn verified(
         &self,
-        query: &FolderQuery,
         results: &SearchResults,
         most: usize,
-        reader: &mut PhraseReader<'_>,
+        reader: &mut PassageReader<'_>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(Vec<FolderHit>, usize), LibraryError> {
-        let corpus = self.snapshot.answering();
         let mut hits = Vec::new();
-        let (mut total, mut tasks_found) = (results.total, 0);
+        let mut total = results.total;
         for passage in &results.hits {
             if stop() {
                 return Err(LibraryError::Cancelled);
             }
-            if hits.len() >= most && !query.needs_tasks() {
+            if hits.len() >= most {
                 break;
             }
-            let note = self.notes().get(corpus.document_of(passage.chunk));
-            let chunk = corpus.chunk(passage.chunk).zip(corpus.path(passage.chunk));
-            let Some((note, (chunk, path))) = note.zip(chunk) else {
+            let Some((note, span, path)) = self.located(passage) else {
                 continue;
             };
-            if !reader.has_phrases(note, chunk.span, &path) {
-                total -= 1;
-                continue;
+            match reader.has_phrases(note, span, &path) {
+                true => hits.push(hit(passage, note, span, path)),
+                false => total -= 1,
             }
-            let places: Vec<Span> = match query.tasks() {
-                Some(tasks) => tasks_in(note, tasks, chunk.span).collect(),
-                None => vec![chunk.span],
+        }
+        Ok((hits, total))
+    }
+
+    /// Returns the first `most` tasks in passages that have a word of the query themselves and all its phrases, and the
+    /// number of all such tasks.
+    fn tasks_of(
+        &self,
+        (wanted, words): (TaskFilter, WordTest),
+        passages: &[ChunkHit],
+        most: usize,
+        reader: &mut PassageReader<'_>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(Vec<FolderHit>, usize), LibraryError> {
+        let mut hits = Vec::new();
+        // A task may reach from one passage into the next.
+        let mut seen = HashSet::new();
+        for passage in passages.iter().filter(|passage| passage.lexical > 0) {
+            if stop() {
+                return Err(LibraryError::Cancelled);
+            }
+            let Some((note, span, path)) = self.located(passage) else {
+                continue;
             };
-            tasks_found += places.len();
-            let matched = passage.matches.iter();
-            let matched: Vec<String> = matched
-                .filter(|one| one.form != Form::Near)
-                .map(|one| one.asked.clone())
-                .collect();
-            for span in places {
+            let tasks = note.properties.tasks.iter().filter(|task| {
+                let may_reach = task.span.end + MOST_BELOW > span.start;
+                wanted.wants(task) && task.span.start < span.end && may_reach
+            });
+            for task in tasks {
+                let key = (&note.path, task.span.start);
+                if seen.contains(&key) || !reader.has_in_task(note, task.span, span.start, &words) {
+                    continue;
+                }
+                seen.insert(key);
                 if hits.len() < most {
-                    hits.push(FolderHit {
-                        path: note.path.clone(),
-                        span,
-                        heading_path: path.clone(),
-                        score: passage.fused,
-                        matched: matched.clone(),
-                    });
+                    let path = match span.start <= task.span.start {
+                        true => path.clone(),
+                        false => headings_above(note, task.span),
+                    };
+                    hits.push(hit(passage, note, task.span, path));
                 }
             }
         }
-        if query.needs_tasks() {
-            total = tasks_found;
-        }
-        Ok((hits, total))
+        Ok((hits, seen.len()))
+    }
+
+    /// Returns the note of a passage, its place there, and the title and headings above it.
+    fn located(&self, passage: &ChunkHit) -> Option<(&Arc<NoteRecord>, Span, Vec<String>)> {
+        let corpus = self.snapshot.answering();
+        let note = self.notes().get(corpus.document_of(passage.chunk))?;
+        let chunk = corpus.chunk(passage.chunk)?;
+        Some((note, chunk.span, corpus.path(passage.chunk)?))
     }
 
     /// Returns which notes pass the filters, by their numbers.
@@ -248,15 +280,28 @@ impl FolderState {
     }
 }
 
-/// Reads notes to find out whether passages have the phrases of a query.
-struct PhraseReader<'q> {
+/// Returns the hit at a place in a passage that was found.
+fn hit(passage: &ChunkHit, note: &NoteRecord, span: Span, heading_path: Vec<String>) -> FolderHit {
+    let matched = passage.matches.iter();
+    let matched = matched.filter(|one| one.form != Form::Near);
+    FolderHit {
+        path: note.path.clone(),
+        span,
+        heading_path,
+        score: passage.fused,
+        matched: matched.map(|one| one.asked.clone()).collect(),
+    }
+}
+
+/// Reads notes to find out what their passages and tasks have.
+struct PassageReader<'q> {
     query: &'q FolderQuery,
     storage: &'q FolderStorage,
     /// The note that was read last: its bytes, and its chunks if they were needed.
     last: Option<(NotePath, Option<Vec<u8>>, OnceCell<CutNotebook>)>,
 }
 
-impl<'q> PhraseReader<'q> {
+impl<'q> PassageReader<'q> {
     fn new(query: &'q FolderQuery, storage: &'q FolderStorage) -> Self {
         Self {
             query,
@@ -265,30 +310,34 @@ impl<'q> PhraseReader<'q> {
         }
     }
 
-    /// Returns whether the file has all phrases at `span`, or the headings above it do.
-    fn has_phrases(&mut self, note: &NoteRecord, span: Span, path: &[String]) -> bool {
-        if self.query.phrases().is_empty() {
-            return true;
-        }
-        if self
-            .last
-            .as_ref()
-            .is_none_or(|(last, ..)| *last != note.path)
-        {
+    /// Returns a note as it is on disk, and its chunks.
+    fn read(&mut self, note: &NoteRecord) -> Option<(&[u8], &OnceCell<CutNotebook>)> {
+        let is_last = |(last, ..): &(NotePath, _, _)| *last == note.path;
+        if !self.last.as_ref().is_some_and(is_last) {
             let bytes = match self.storage.read_settled(&note.path) {
                 SettledNote::Read(bytes, _) => Some(bytes),
                 _ => None,
             };
             self.last = Some((note.path.clone(), bytes, OnceCell::new()));
         }
-        let Some((_, Some(bytes), cut)) = &self.last else {
+        let (_, bytes, cut) = self.last.as_ref()?;
+        Some((bytes.as_deref()?, cut))
+    }
+
+    /// Returns whether the file has all phrases at `span`, or the headings above it do.
+    fn has_phrases(&mut self, note: &NoteRecord, span: Span, path: &[String]) -> bool {
+        let query = self.query;
+        if query.phrases().is_empty() {
+            return true;
+        }
+        let Some((bytes, cut)) = self.read(note) else {
             return false;
         };
         let Some(passage) = bytes.get(span.range()) else {
             return false;
         };
         let headings = path.join("\n");
-        let has = |text: &str| self.query.has_phrases(&format!("{headings}\n{text}"));
+        let has = |text: &str| query.has_phrases(&format!("{headings}\n{text}"));
         if has(&String::from_utf8_lossy(passage)) {
             return true;
         }
@@ -297,6 +346,57 @@ impl<'q> PhraseReader<'q> {
         let chunk = cut.chunks.chunks.iter().find(|chunk| chunk.span == span);
         chunk.is_some_and(|chunk| has(&chunk.plain))
     }
+
+    /// Returns whether the task with this first line reaches beyond `start`, and has one of the words and all phrases.
+    fn has_in_task(
+        &mut self,
+        note: &NoteRecord,
+        task: Span,
+        start: usize,
+        words: &WordTest,
+    ) -> bool {
+        let query = self.query;
+        let Some((bytes, _)) = self.read(note) else {
+            return false;
+        };
+        let text = &bytes[task.start.min(bytes.len())..task_end(bytes, task)];
+        if task.start + text.len() <= start {
+            return false;
+        }
+        let text = String::from_utf8_lossy(text);
+        words.is_in(&text) && query.has_phrases(&text)
+    }
+}
+
+/// Returns the end of a task with the lines below it that belong to it: those that are indented further than its marker,
+/// in the same block quotation.
+fn task_end(bytes: &[u8], task: Span) -> usize {
+    let is_indent = |byte: &u8| matches!(byte, b' ' | b'\t' | b'>');
+    // The number of bytes before the text of a line, and of quotation marks among them.
+    let depth = |indent: &[u8]| {
+        let quotations = indent.iter().filter(|byte| **byte == b'>').count();
+        (indent.len(), quotations)
+    };
+    let (start, mut end) = (task.start.min(bytes.len()), task.end.min(bytes.len()));
+    let before = bytes[..start]
+        .iter()
+        .rev()
+        .take_while(|byte| is_indent(byte));
+    let (indent, quotations) = depth(&bytes[start - before.count()..start]);
+    let mut at = end;
+    let below = &bytes[end..bytes.len().min(end + MOST_BELOW)];
+    for line in below.split_inclusive(|byte| *byte == b'\n') {
+        at += line.len();
+        let text = line.iter().position(|byte| !is_indent(byte));
+        let (before, text) = line.split_at(text.unwrap_or(line.len()));
+        let (indent_here, quotations_here) = depth(before);
+        match text.trim_ascii().is_empty() {
+            true => {}
+            false if indent_here > indent && quotations_here == quotations => end = at,
+            false => break,
+        }
+    }
+    end
 }
 
 /// Puts the `needed` newest notes first, in order; those of one time stay in the order of their paths.

@@ -302,6 +302,96 @@ fn words_filters_phrases_and_tasks_together() {
 }
 
 #[test]
+fn a_task_is_found_by_its_own_words() {
+    let todo = "# Harbour\n\n- [ ] paint the quay\n- [ ] buy ropes\n  - 40 metres, hemp\n\n  - [x] order paints\n\
+                - [ ] oil\n\n> - [ ] quoted\n>   with hemp\n";
+    let folder = folder_with(&[("todo.md", todo), ("other.md", "Paint, ropes and hemp.\n")]);
+    let state = opened(folder.path()).complete(&|| false).unwrap();
+    let tasks = |query: &str| -> Vec<&str> {
+        let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
+        let found = state.search(&query, 0..10, &|| false).unwrap();
+        assert_eq!(found.total, found.hits.len());
+        let hits = found.hits.iter();
+        hits.map(|hit| todo[hit.span.range()].trim_end()).collect()
+    };
+    let (paint, ropes, quoted) = ["paint the quay", "buy ropes", "quoted"]
+        .map(|task| format!("- [ ] {task}"))
+        .into();
+    assert_eq!(tasks("is:task ropes"), [ropes.as_str()]);
+    // Other forms and corrected spellings, too.
+    assert_eq!(tasks("is:task painting"), [paint.as_str(), ropes.as_str()]);
+    assert_eq!(tasks("is:done painting"), ["- [x] order paints"]);
+    assert_eq!(tasks("is:task roppes"), [ropes.as_str()]);
+    // Text below a task is part of it; a heading is not.
+    assert_eq!(tasks("is:task hemp"), [ropes.as_str(), quoted.as_str()]);
+    assert_eq!(tasks("is:task harbour"), [""; 0]);
+    assert_eq!(tasks("is:task \"40 metres\""), [ropes.as_str()]);
+    assert_eq!(tasks("is:task \"ropes 40\""), [""; 0]);
+}
+
+#[test]
+fn words_that_are_too_long_find_nothing() {
+    let folder = folder_with(&[("one.md", "A quince.\n")]);
+    let state = opened(folder.path()).complete(&|| false).unwrap();
+    for query in ["x".repeat(200_000), format!("\"{}\"", "x".repeat(5_000))] {
+        let query = FolderQuery::parse(&query, 0, &|_| false).unwrap();
+        assert!(query.is_unsearchable() && query.words().is_none());
+        let found = state.search(&query, 0..10, &|| false).unwrap();
+        assert_eq!((found.total, found.dropped_words.len()), (0, 1));
+    }
+    assert_eq!(found(&state, "sort:modified"), ["one.md"]);
+}
+
+#[test]
+fn a_phrase_is_counted_where_its_words_are_side_by_side() {
+    let apart = (0..50).map(|n| (format!("{n}.md"), "Winter is here, and feed too.\n"));
+    let mut files: Vec<(String, &str)> = apart.collect();
+    files.push(("here.md".to_owned(), "The winter feed.\n"));
+    files.push(("near.md".to_owned(), "The midwinter feeding.\n"));
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+    let folder = folder_with(&files);
+    let state = opened(folder.path()).complete(&|| false).unwrap();
+    let query = FolderQuery::parse("\"winter feed\"", 0, &|_| false).unwrap();
+    // Even if there is room for one hit only, the total does not count the notes that have the words apart.
+    for most in [1, 100] {
+        let found = state.search(&query, 0..most, &|| false).unwrap();
+        assert_eq!((found.total, found.hits.len()), (1, 1));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Positions in the index decide as reading every file would.
+    #[test]
+    fn phrases_are_found_as_in_the_files(
+        bodies in proptest::collection::vec("([abc](, | |\n| \\*| 漢字|\\. )){0,8}", 1..12),
+        phrase in "[abc]( [abc]){0,2}|[ab] 漢字|字|[ab], [ab]|漢字",
+    ) {
+        let names: Vec<String> = (0..bodies.len()).map(|n| format!("n{n}.md")).collect();
+        let files = names.iter().zip(&bodies).map(|(name, text)| (name.as_str(), text.as_str()));
+        let files: Vec<(&str, &str)> = files.collect();
+        let folder = folder_with(&files);
+        let state = opened(folder.path()).complete(&|| false).unwrap();
+        let quoted = format!("\"{phrase}\"");
+        let query = FolderQuery::parse(&quoted, 0, &|_| false).unwrap();
+        let has_phrase = |(name, text): &(&str, &str)| {
+            let cut = crate::indexing::CutNotebook::new(text.as_bytes(), &path(name));
+            cut.chunks.chunks.iter().any(|chunk| {
+                query.has_phrases(&text[chunk.span.range()]) || query.has_phrases(&chunk.plain)
+            })
+        };
+        let expected = files.iter().filter(|file| has_phrase(file));
+        let mut expected: Vec<&str> = expected.map(|(name, _)| *name).collect();
+        expected.sort_unstable();
+        let mut found = found(&state, &quoted);
+        found.sort_unstable();
+        found.dedup();
+        prop_assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn many_notes_are_indexed_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     for number in 0..700 {

@@ -51,8 +51,15 @@ pub fn quoted(name: &str) -> String {
 /// Returns text without invisible characters, truncated to `most` characters.
 #[must_use]
 pub fn visible(text: &str, most: usize) -> String {
+    let mut shown = String::with_capacity(text.len().min(most + 1));
     // The rest would be cut off anyway.
-    let shown: String = text.chars().take(most + 1).map(shown).collect();
+    for c in text.chars().take(most + 1) {
+        // Nearly all of it is shown as it is, and answers consist of such text.
+        match c {
+            ' '..='~' => shown.push(c),
+            c => shown += &self::shown(c),
+        }
+    }
     match shown.char_indices().nth(most) {
         None => shown,
         Some(_) => {
@@ -66,7 +73,7 @@ pub fn visible(text: &str, most: usize) -> String {
 /// visible.
 fn shown(c: char) -> String {
     match c {
-        '"' | '\'' | '\\' => c.to_string(),
+        ' '..='~' => c.to_string(),
         c => {
             let after_a_letter: String = ['a', c].iter().collect();
             after_a_letter.escape_debug().skip(1).collect()

@@ -2,7 +2,8 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use crate::analysis::{Token, is_filler, tokens};
+use super::Remarks;
+use crate::analysis::{Token, has_no_spaces, is_filler, stem, tokens, words};
 
 /// The longest query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 2_048;
@@ -205,10 +206,68 @@ impl Query {
         self.phrases.iter().map(Vec::as_slice)
     }
 
+    /// Requires the words of `phrase` side by side; of a very long one, its first words. How passages are ranked stays
+    /// the same. Returns `false`, and requires nothing, if positions cannot tell which passages have them.
+    pub fn require(&mut self, phrase: &str) -> bool {
+        let mut words = words(phrase);
+        words.truncate(MAX_QUERY_WORDS);
+        // A character of a script without spaces is part of pairs, unless it stands alone.
+        let is_part = |word: &String| {
+            let mut characters = word.chars();
+            characters.next().is_some_and(has_no_spaces) && characters.next().is_none()
+        };
+        if words.is_empty() || words.iter().any(is_part) {
+            return false;
+        }
+        self.phrases.push(words);
+        true
+    }
+
+    /// Returns a test for texts that have one of the words. `remarks` are those of a search with this query.
+    #[must_use]
+    pub fn word_test(&self, remarks: &Remarks) -> WordTest {
+        let words = self
+            .items
+            .iter()
+            .flat_map(|item| match item.parts.is_empty() {
+                true => std::slice::from_ref(&item.term),
+                false => &item.parts,
+            });
+        let corrected = remarks.corrected.iter();
+        let corrected = corrected.flat_map(|corrected| &corrected.used);
+        let stems = words.clone().filter_map(|word| stem(word));
+        WordTest {
+            stems: stems.map(|stem| stem.into_owned()).collect(),
+            words: words.chain(corrected).cloned().collect(),
+        }
+    }
+
     /// Returns `true` if there are no words in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+}
+
+/// Finds out whether a text has a word of a query, in the forms in which a search finds it.
+#[derive(Clone, Debug)]
+pub struct WordTest {
+    words: HashSet<String>,
+    stems: HashSet<String>,
+}
+
+impl WordTest {
+    /// Returns whether `text` has one of the words.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        let mut is_in = false;
+        tokens(text, |token| {
+            let (Token::Word { term, .. } | Token::Name { term, .. }) = &token;
+            is_in = is_in
+                || self.words.contains(term)
+                || stem(term).is_some_and(|stem| self.stems.contains(&*stem));
+        });
+        is_in
     }
 }
 
@@ -246,6 +305,45 @@ mod tests {
         // Those that do not occur come last.
         assert_eq!(&dropped[dropped.len() - 2..], ["xab", "xcd"]);
         assert_eq!(terms.len() + dropped.len(), many.len());
+    }
+
+    #[test]
+    fn a_phrase_is_required_if_positions_can_tell() {
+        let mut query = Query::parse("the red boat").unwrap();
+        let before = query.clone();
+        assert!(!query.require("->") && !query.require("a 字"));
+        assert_eq!(query, before);
+        assert!(query.require("The Red, boat") && query.require("漢字"));
+        let phrases: Vec<&[String]> = query.phrases().collect();
+        assert_eq!(phrases, [&["the", "red", "boat"][..], &["漢字"]]);
+        assert_eq!(
+            (query.items, query.neighbours),
+            (before.items, before.neighbours)
+        );
+        let mut long = Query::default();
+        assert!(long.require(&"word ".repeat(5_000)));
+        assert_eq!(
+            long.phrases().next().map(<[String]>::len),
+            Some(MAX_QUERY_WORDS)
+        );
+    }
+
+    #[test]
+    fn a_word_is_in_a_text_in_any_form() {
+        let query = Query::parse("the painting harbour_master").unwrap();
+        let test = query.word_test(&Remarks::default());
+        for text in [
+            "a Paint",
+            "painted",
+            "- [ ] the harbour",
+            "harbour_master",
+            "masters",
+        ] {
+            assert!(test.is_in(text), "{text}");
+        }
+        for text in ["", "the", "painter", "harbor"] {
+            assert!(!test.is_in(text), "{text}");
+        }
     }
 
     #[test]

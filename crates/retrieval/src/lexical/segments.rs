@@ -182,7 +182,8 @@ impl Segments {
 
     /// Returns the passages with one of the terms whose numbers `terms` returns for each file.
     fn with(&self, terms: impl Fn(&LexicalSegment) -> Vec<usize>) -> Vec<Posting> {
-        let mut postings = Vec::new();
+        // Shorter lists are not worth remembering, and longer ones need not grow from nothing.
+        let mut postings = Vec::with_capacity(SHORTEST_REMEMBERED);
         for file in &self.files {
             match terms(&file.words).as_slice() {
                 [] => {}

@@ -77,6 +77,12 @@ impl FolderQuery {
         }
         query.text = words.join(" ");
         (query.words, query.dropped_words) = searchable(&query.text);
+        if let Some(words) = &mut query.words {
+            query
+                .phrases
+                .iter()
+                .for_each(|phrase| words.require(phrase));
+        }
         Ok(query)
     }
 

@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use sectile_markdown::{Digest, Span, estimate_tokens};
+use sectile_markdown::{Digest, Span, estimate_tokens, name_key};
 use sectile_mcp::visible;
 use sectile_vault::editor::{View, part_hash, short_hash};
 
@@ -319,9 +319,47 @@ pub(super) fn section_at(view: &View, offset: usize) -> Option<usize> {
     before.count().checked_sub(1)
 }
 
-/// Returns the title of a note and the headings below it in one line.
+/// Returns the title of a note and the headings below it in one line. A title that its first heading repeats is left out.
 pub(super) fn title(heading_path: &[String]) -> String {
     let mut parts: Vec<&str> = heading_path.iter().map(String::as_str).collect();
+    if let [title, heading, ..] = parts.as_slice()
+        && says_the_same(title, heading)
+    {
+        parts.remove(0);
+    }
     parts.dedup();
     visible(&parts.join(" > "), MAX_TITLE_CHARS)
+}
+
+/// Returns whether two titles differ at most in letter case, punctuation and white space, as `winter-feed` and
+/// `Winter feed` do.
+fn says_the_same(one: &str, other: &str) -> bool {
+    let words = |title: &str| -> Vec<String> {
+        let words = title.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        words.map(name_key).collect()
+    };
+    one == other || (words(one) == words(other) && !words(one).is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_said_once() {
+        for (path, expected) in [
+            (vec!["plan", "Plan", "Budget"], "Plan > Budget"),
+            (vec!["winter-feed", "Winter feed"], "Winter feed"),
+            (vec!["Plan", "Plan"], "Plan"),
+            (vec!["plan", "Harbour plan"], "plan > Harbour plan"),
+            (vec!["plan", "Budget", "budget"], "plan > Budget > budget"),
+            (vec!["港口", "码头"], "港口 > 码头"),
+            (vec!["plan"], "plan"),
+            (vec![], ""),
+        ] {
+            let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
+            assert_eq!(title(&path), expected);
+        }
+    }
 }

@@ -80,6 +80,9 @@ fn stem(word: &str) -> Vec<char> {
 
 /// Lowers a character. Where that takes several, the first is enough: both sides are lowered alike.
 fn lowered(c: char) -> char {
+    if c.is_ascii() {
+        return c.to_ascii_lowercase();
+    }
     c.to_lowercase().next().unwrap_or(c)
 }
 

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use schemars::JsonSchema;
 use sectile_library::editable_folder::FoundTarget;
+use sectile_library::left_out::WhyLeftOut;
 use sectile_library::live_folder::{FolderState, IndexProgress, LinkEdge, LinkTarget};
 use sectile_markdown::{Digest, NamedBlock, Span, sentence_around};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
@@ -68,7 +69,7 @@ struct LinksAnswer {
     /// Cursor for more.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// Progress, while notes are still being read.
+    /// Progress, while notes are still being read; notes whose own links are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<String>,
 }
@@ -88,11 +89,16 @@ struct ListedLink {
     candidates: Vec<String>,
 }
 
+/// Notes that are not indexed, and why.
+type UnreadNotes = Vec<(NotePath, WhyLeftOut)>;
+
 /// The links of one root.
 struct RootLinks<'a> {
     root: &'a DeskRoot,
     state: Arc<FolderState>,
     edges: Vec<LinkEdge>,
+    /// The documents that were asked about and are not indexed, if their own links were asked for.
+    unread: UnreadNotes,
 }
 
 fn handle(
@@ -115,8 +121,13 @@ fn handle(
     for (root, target) in asked {
         let state = root.folder.index.current(&stop);
         let state = state.map_err(|error| library_failure(&error))?;
-        let edges = edges(&roots, root, &state, &target, &params)?;
-        found.push(RootLinks { root, state, edges });
+        let (edges, unread) = edges(&roots, root, &state, &target, &params)?;
+        found.push(RootLinks {
+            root,
+            state,
+            edges,
+            unread,
+        });
     }
     let state = state_of(&params, &found);
     start.check(&state)?;
@@ -146,7 +157,7 @@ fn handle(
         links: list.items,
         total,
         next,
-        index: progress_text(&progress),
+        index: joined(progress_text(&progress), unread_text(&roots, &found)),
     };
     Ok((answer, facts))
 }
@@ -163,14 +174,47 @@ fn state_of(params: &LinksParams, found: &[RootLinks<'_>]) -> Digest {
     Digest::of(text.as_bytes())
 }
 
-/// Returns the links that are asked for: first those that lead out, by document and place, then those that lead in.
+/// Returns a sentence about the documents that were asked about and are not indexed, if there are any.
+fn unread_text(roots: &VisibleRoots<'_>, found: &[RootLinks<'_>]) -> Option<String> {
+    let all = found.iter().flat_map(|of| {
+        let unread = of.unread.iter();
+        unread.map(|(path, why)| (roots.id_of(of.root, path.as_str(), None), *why))
+    });
+    let all: Vec<(String, WhyLeftOut)> = all.collect();
+    match all.as_slice() {
+        [] => None,
+        [(id, why)] => {
+            let why = match why {
+                WhyLeftOut::TooLarge => "is too large to be indexed",
+                WhyLeftOut::Unreadable => "cannot be read",
+            };
+            let id = visible(id, MAX_TARGET_CHARS);
+            Some(format!("{id} {why}, so its own links are not known"))
+        }
+        several => Some(format!(
+            "{} notes are too large to be indexed or cannot be read, so their own links are not known",
+            several.len()
+        )),
+    }
+}
+
+/// Joins two sentences, as far as they are there.
+fn joined(one: Option<String>, other: Option<String>) -> Option<String> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(format!("{one}; {other}")),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Returns the links that are asked for: first those that lead out, by document and place, then those that lead in. With
+/// them are the documents whose own links are not known.
 fn edges(
     roots: &VisibleRoots<'_>,
     root: &DeskRoot,
     state: &FolderState,
     target: &FoundTarget,
     params: &LinksParams,
-) -> Result<Vec<LinkEdge>, Failure> {
+) -> Result<(Vec<LinkEdge>, UnreadNotes), Failure> {
     let graph = root.folder.links(state);
     let (documents, section) = match target {
         FoundTarget::Top => (below(state, ""), None),
@@ -188,9 +232,11 @@ fn edges(
         }
     };
     let is_inside = |offset: usize| section.is_none_or(|span: Span| span.range().contains(&offset));
-    let mut edges = Vec::new();
+    let (mut edges, mut unread) = (Vec::new(), Vec::new());
     if params.direction != DirectionWord::In {
         for path in &documents {
+            let why = state.note(path).and_then(|note| note.left_out);
+            unread.extend(why.map(|why| (path.clone(), why)));
             let out = graph.out_of(path).into_iter();
             edges.extend(out.filter(|edge| is_inside(edge.link.span.start)));
         }
@@ -214,7 +260,7 @@ fn edges(
     if params.broken {
         edges.retain(|edge| edge.to.problem().is_some());
     }
-    Ok(edges)
+    Ok((edges, unread))
 }
 
 /// Returns the documents whose paths start with `top`, sorted.

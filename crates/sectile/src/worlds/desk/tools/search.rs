@@ -224,6 +224,10 @@ impl ResultPage {
             if !self.has_tasks && !seen.insert(section_key(ranked)) {
                 continue;
             }
+            if !self.has_tasks && self.list.items.len() == self.limit {
+                self.is_full = true;
+                return Ok(index);
+            }
             // What was moved or changed a moment ago is not quoted.
             let Some(item) = readable(roots, ranked) else {
                 continue;
@@ -383,6 +387,9 @@ fn tier(found: &[RootHits<'_>]) -> &'static str {
 /// Returns what to try when nothing was found.
 fn suggestions(found: &[RootHits<'_>], query: &FolderQuery) -> Vec<String> {
     let mut suggestions = Vec::new();
+    if query.is_unsearchable() {
+        suggestions.push("shorter words: what is that long is not in the index".to_owned());
+    }
     let is_unknown = |word: &&String| found.iter().all(|of| of.found.unknown_words.contains(word));
     let unknown = found.first().map_or(&[][..], |of| &of.found.unknown_words);
     let unknown: Vec<String> = unknown
