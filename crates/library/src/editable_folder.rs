@@ -3,6 +3,7 @@
 mod find;
 mod given_id;
 mod headings;
+mod known_names;
 
 use std::{path::Path, sync::Arc};
 
@@ -12,6 +13,7 @@ use sectile_vault::{
     editor::{CallHooks, EditorError, EditorOptions, UndoRequest, WriteReport, WriteRequest},
 };
 
+use self::known_names::KnownNames;
 pub use self::{
     find::{FindError, FoundTarget, NearName},
     given_id::MalformedId,
@@ -63,7 +65,7 @@ impl EditableFolder {
         request: &WriteRequest,
         hooks: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let report = self.editor.write(request, hooks)?;
+        let report = self.told(hooks, |hooks| self.editor.write(request, hooks))?;
         if !request.dry_run {
             self.take_in(&report);
         }
@@ -80,7 +82,8 @@ impl EditableFolder {
         confirmed: bool,
         hooks: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let report = self.editor.apply_plan(token, confirmed, hooks)?;
+        let apply = |hooks: CallHooks<'_>| self.editor.apply_plan(token, confirmed, hooks);
+        let report = self.told(hooks, apply)?;
         self.take_in(&report);
         Ok(report)
     }
@@ -94,7 +97,7 @@ impl EditableFolder {
         request: &UndoRequest,
         hooks: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let report = self.editor.undo(request, hooks)?;
+        let report = self.told(hooks, |hooks| self.editor.undo(request, hooks))?;
         if !request.dry_run {
             self.take_in(&report);
         }
@@ -113,7 +116,21 @@ impl EditableFolder {
             let entry = is_visible(path).then(|| root.find(path)).flatten();
             entry.filter(|entry| !is_hidden(entry))
         });
-        state.links().clone().with_disk(disk)
+        state.links().with_disk(disk)
+    }
+
+    /// Lets the editor ask the index while it works. The state that it asked is let go afterwards: as long as someone has
+    /// it, a change of the index has to copy it.
+    fn told(
+        &self,
+        hooks: CallHooks<'_>,
+        work: impl FnOnce(CallHooks<'_>) -> Result<WriteReport, EditorError>,
+    ) -> Result<WriteReport, EditorError> {
+        let names = KnownNames::new(&self.index);
+        work(CallHooks {
+            names: Some(&names),
+            ..hooks
+        })
     }
 
     /// Brings the index up to date with what was written.

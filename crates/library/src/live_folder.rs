@@ -64,6 +64,29 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const MOST_PATIENCE: Duration = Duration::from_millis(750);
 /// How often a waiting call asks whether anyone still waits for it.
 const TICK: Duration = Duration::from_millis(10);
+/// How often the cache is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+/// The limits of a folder that is not under test.
+const LIMITS: LiveFolderLimits = LiveFolderLimits {
+    watches: usize::MAX,
+    stalled: Duration::from_secs(10),
+    cache_busy: Duration::from_secs(2),
+    cache_slow: Duration::from_secs(30),
+};
+
+/// Limits that tests make small: how much is asked of the system, and how long callers wait for something that may never
+/// come.
+#[derive(Clone, Copy, Debug)]
+struct LiveFolderLimits {
+    /// The most folders that are watched; with none, the system is not asked to report changes.
+    watches: usize,
+    /// For an index that does not grow.
+    stalled: Duration,
+    /// For a cache that another process is writing.
+    cache_busy: Duration,
+    /// For the cache that this process is writing.
+    cache_slow: Duration,
+}
 
 /// How a folder is opened.
 #[derive(Clone, Debug)]
@@ -88,8 +111,9 @@ pub struct LiveFolder {
     library: Arc<Library>,
     models: Models,
     options: LiveFolderOptions,
-    /// Whether the system may be asked to report changes.
-    may_watch: bool,
+    limits: LiveFolderLimits,
+    /// Grows with every folder that is listed and every note that is indexed.
+    steps: AtomicU64,
     state: Mutex<Arc<FolderState>>,
     engine: Mutex<Engine>,
     /// Notified together with the lock of the engine, whenever there is a new state.
@@ -115,14 +139,29 @@ impl LiveFolder {
         // The models are part of the program, so that only a broken build lacks them.
         let models =
             Models::built_in().map_err(|_| RootError::Unreadable(std::io::ErrorKind::Other))?;
-        Self::open_with(options, models, true)
+        Self::open_with(options, models, LIMITS)
     }
 
     fn open_with(
         options: LiveFolderOptions,
         models: Models,
-        may_watch: bool,
+        limits: LiveFolderLimits,
     ) -> Result<Arc<Self>, RootError> {
+        let (live, woken) = Self::unattended(options, models, limits)?;
+        let weak = Arc::downgrade(&live);
+        let thread = std::thread::Builder::new().name("live_folder".to_owned());
+        match thread.spawn(move || background::keep_up(&weak, &woken)) {
+            Ok(_) => Ok(live),
+            Err(error) => Err(RootError::Unreadable(error.kind())),
+        }
+    }
+
+    /// Returns a folder that nothing is done for in the background, and the receiver that is to be woken.
+    fn unattended(
+        options: LiveFolderOptions,
+        models: Models,
+        limits: LiveFolderLimits,
+    ) -> Result<(Arc<Self>, mpsc::Receiver<()>), RootError> {
         let storage = Arc::new(FolderStorage::documents(
             &options.location,
             options.walk.clone(),
@@ -142,7 +181,7 @@ impl LiveFolder {
                 in_memory_reason: None,
                 detection: ChangeDetection::Listing,
             },
-            links: OnceLock::new(),
+            mentions: OnceLock::new(),
             names: OnceLock::new(),
             facets: OnceLock::new(),
         };
@@ -152,7 +191,8 @@ impl LiveFolder {
             storage,
             models,
             options,
-            may_watch,
+            limits,
+            steps: AtomicU64::new(0),
             state: Mutex::new(Arc::new(state)),
             engine: Mutex::new(Engine::new()),
             published: Condvar::new(),
@@ -163,12 +203,7 @@ impl LiveFolder {
             opened_at: Instant::now(),
             called_at: AtomicU64::new(0),
         });
-        let weak = Arc::downgrade(&live);
-        let thread = std::thread::Builder::new().name("live_folder".to_owned());
-        match thread.spawn(move || background::keep_up(&weak, &woken)) {
-            Ok(_) => Ok(live),
-            Err(error) => Err(RootError::Unreadable(error.kind())),
-        }
+        Ok((live, woken))
     }
 
     /// Returns the state of the folder as it is now: everything that other programs completed before this call is in
@@ -183,7 +218,7 @@ impl LiveFolder {
         self.look_now(Some(PATIENCE), stop)
     }
 
-    /// Returns the state of the folder as it is now, once everything is in.
+    /// Returns the state of the folder as it is now, once everything is in, or nothing more has come in for a long time.
     ///
     /// # Errors
     /// As [`Self::current`].
@@ -202,6 +237,7 @@ impl LiveFolder {
         let arrived = Instant::now();
         self.called();
         let is_over = || patience.is_some_and(|patience| arrived.elapsed() >= patience);
+        let mut grown = (self.steps.load(Ordering::Relaxed), arrived);
         let mut engine = loop {
             if let Some(engine) = self.engine.try_lock_for(TICK) {
                 break engine;
@@ -219,6 +255,13 @@ impl LiveFolder {
         while !self.is_listed() || !engine.pending.is_empty() {
             let is_something_in = self.state.lock().progress.indexed > 0;
             if is_over() && (is_something_in || arrived.elapsed() >= MOST_PATIENCE) {
+                break;
+            }
+            let steps = self.steps.load(Ordering::Relaxed);
+            if steps != grown.0 {
+                grown = (steps, Instant::now());
+            } else if grown.1.elapsed() >= self.limits.stalled {
+                tracing::warn!("the index does not grow: the rest of it is not waited for");
                 break;
             }
             if stop() {
@@ -243,23 +286,31 @@ impl LiveFolder {
             // They are found by the first listing, which is still to come.
             return Ok(());
         }
-        let paths = paths.iter().cloned().collect();
-        self.examine(&mut engine, paths, true, &|| false)
+        self.take_in(&mut engine, paths)
     }
 
     /// Waits until everything is in, and in the cache if there is one. For programs that end afterwards; a server writes
-    /// its cache when nothing else happens.
+    /// its cache when nothing else happens. A cache that another process holds, or a disk that does not answer, is not
+    /// waited for forever: what is missing from the cache is read again by the next process.
     ///
     /// # Errors
-    /// [`LibraryError::Cancelled`] when the caller no longer waits.
+    /// As [`Self::current`], and [`LibraryError::Cancelled`] when the cache was not written in time.
     pub fn settle(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
         self.complete(stop)?;
+        let began = Instant::now();
+        let mut asked: Option<Instant> = None;
         let mut engine = self.engine.lock();
         while engine.uncached.is_some() || engine.is_caching {
-            if stop() {
+            let limit = match engine.is_caching {
+                true => self.limits.cache_slow,
+                false => self.limits.cache_busy,
+            };
+            if stop() || began.elapsed() >= limit {
                 return Err(LibraryError::Cancelled);
             }
-            if !engine.is_awaited {
+            // Where another process holds the cache, it is tried again and again, but not without a pause.
+            if asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN) {
+                asked = Some(Instant::now());
                 engine.is_awaited = true;
                 self.wake();
             }
@@ -289,6 +340,11 @@ impl LiveFolder {
 
     fn set_tried(&self) {
         self.is_tried.store(true, Ordering::Release);
+    }
+
+    /// Notes that the index grows.
+    fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
     fn wake(&self) {

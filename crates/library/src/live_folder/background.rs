@@ -41,6 +41,8 @@ const LARGEST_ROUND: usize = 8_192;
 /// The cache is written when nothing changed for this long, or after the longest time.
 const QUIET: Duration = Duration::from_secs(1);
 const LONGEST_UNCACHED: Duration = Duration::from_secs(30);
+/// Writing the cache takes at most about one part in so many of the time.
+const SHARE_OF_CACHE: u32 = 20;
 /// More small segments in memory are merged at once: each makes every search a little slower.
 const MOST_IN_MEMORY: usize = 64;
 /// How often changes are looked for that nobody reported, and other processes' work in the cache.
@@ -78,6 +80,8 @@ pub(super) fn keep_up(weak: &Weak<LiveFolder>, woken: &mpsc::Receiver<()>) {
 #[derive(Default)]
 struct Keeper {
     store: Option<Arc<Store>>,
+    /// How long it took to write the cache the last time.
+    cache_time: Duration,
     /// When changes were last looked for that nobody reported.
     looked_at: Option<Instant>,
     /// When the second tier was last looked for on disk.
@@ -150,19 +154,24 @@ impl Keeper {
             let mut engine = live.engine.lock();
             (engine.uncached, std::mem::take(&mut engine.is_awaited))
         };
+        // Where writing takes long, it is done less often.
+        let least = self.cache_time * SHARE_OF_CACHE;
         let is_due = |(last, first): (Instant, Instant)| {
-            last.elapsed() >= QUIET || first.elapsed() >= LONGEST_UNCACHED
+            last.elapsed() >= QUIET.max(least) || first.elapsed() >= LONGEST_UNCACHED.max(least)
         };
         let in_memory = {
             let snapshot = &live.now().snapshot;
             snapshot.segments.len() - snapshot.disk_segments
         };
-        let is_due = is_awaited || in_memory > MOST_IN_MEMORY || uncached.is_some_and(is_due);
-        if uncached.is_some() && is_due {
+        if uncached.is_some() && (is_awaited || uncached.is_some_and(is_due)) {
+            let began = Instant::now();
             live.engine.lock().is_caching = true;
             self.cache(live);
             live.engine.lock().is_caching = false;
             live.published.notify_all();
+            self.cache_time = began.elapsed();
+        } else if in_memory > MOST_IN_MEMORY {
+            live.compact_in_memory();
         }
         if self.looked_at.is_none_or(|at| at.elapsed() >= PAUSE) {
             let is_first = self.looked_at.is_none();
@@ -478,7 +487,7 @@ impl LiveFolder {
             collection: TOP,
             embedder: first,
             stop: &|| is_alone(self),
-            progress: &|| {},
+            progress: &|| self.step(),
         };
         build_with(job, candidates, cut, |file| {
             let on_disk = target.and_then(|(store, writer)| {
@@ -494,6 +503,7 @@ impl LiveFolder {
     }
 
     /// Puts the notes of small and mostly unused segments, and of those in memory if there is a cache, into new ones.
+    /// Without a cache to write to, those on disk stay as they are.
     fn compact(self: &Arc<Self>, target: Option<CacheTarget<'_>>) -> Result<(), LibraryError> {
         let state = self.now();
         let snapshot = &state.snapshot;
@@ -501,8 +511,12 @@ impl LiveFolder {
         let dissolved = dissolved_segments(&snapshot.segments, places);
         let is_moved = |place: DocumentLocation| {
             let is_in_memory = place.segment >= snapshot.disk_segments;
-            why_nowhere(place).is_none()
-                && ((is_in_memory && target.is_some()) || dissolved.contains(&place.segment))
+            let is_dissolved = dissolved.contains(&place.segment);
+            let is_moved = match target {
+                Some(_) => is_in_memory || is_dissolved,
+                None => is_in_memory && is_dissolved,
+            };
+            why_nowhere(place).is_none() && is_moved
         };
         let listed: Vec<NotebookFile> = state
             .notes()
@@ -544,10 +558,12 @@ impl LiveFolder {
         drop(state);
         self.publish(&mut engine, &|_| false, |state| {
             let changes = state.apply(updates, segments);
-            // Those that were dissolved are not needed any more.
-            let snapshot = &state.snapshot;
-            let notebooks = snapshot.notebooks.to_vec();
-            state.snapshot = snapshot.assembled(notebooks, snapshot.named_segments());
+            if target.is_some() {
+                // Those that were dissolved are not needed any more.
+                let snapshot = &state.snapshot;
+                let notebooks = snapshot.notebooks.to_vec();
+                state.snapshot = snapshot.assembled(notebooks, snapshot.named_segments());
+            }
             changes
         });
         Ok(())

@@ -108,6 +108,17 @@ impl Engine {
         self.pending.insert(path, note);
     }
 
+    /// Returns the paths that the system reported since the last time. If it reported more than it can name, the folder
+    /// must be listed.
+    pub(super) fn drain(&mut self) -> BTreeSet<NotePath> {
+        let mut hints = Hints::default();
+        if let Some(watcher) = &mut self.watcher {
+            watcher.drain(&mut hints);
+        }
+        self.must_list |= hints.is_everything;
+        hints.paths
+    }
+
     fn detection(&self) -> ChangeDetection {
         match self.watcher {
             Some(_) => ChangeDetection::Events,
@@ -134,19 +145,47 @@ impl LiveFolder {
             tracing::warn!("the index was changed by another program and is made again");
             self.forget(engine);
         }
-        let mut hints = Hints::default();
-        match &mut engine.watcher {
-            Some(watcher) => watcher.drain(&mut hints),
-            None => engine.must_list |= engine.listed_at.is_none_or(|listed| listed < arrived),
+        if engine.watcher.is_none() {
+            engine.must_list |= engine.listed_at.is_none_or(|listed| listed < arrived);
         }
-        engine.must_list |= hints.is_everything;
+        let hinted = engine.drain();
         if engine.must_list {
             return self.list(engine, stop);
         }
-        if hints.paths.is_empty() {
+        self.examine_hinted(engine, hinted, false, stop)
+    }
+
+    /// Brings the state up to date with notes that this process wrote. What the system reported about them is read too,
+    /// so that the next call need not look at them again.
+    pub(super) fn take_in(
+        &self,
+        engine: &mut Engine,
+        written: &[NotePath],
+    ) -> Result<(), LibraryError> {
+        let written: BTreeSet<NotePath> = written.iter().cloned().collect();
+        let mut hinted = engine.drain();
+        hinted.retain(|path| !written.contains(path));
+        // First the own ones: a folder made for one of them is among the others, and what is known in it is not news.
+        let own = self.examine_hinted(engine, written, true, &|| false);
+        let others = self.examine_hinted(engine, hinted, false, &|| false);
+        own.and(others)
+    }
+
+    /// Compares the state with the disk at paths that are known to nobody else any more.
+    fn examine_hinted(
+        &self,
+        engine: &mut Engine,
+        paths: BTreeSet<NotePath>,
+        is_own: bool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), LibraryError> {
+        if paths.is_empty() {
             return Ok(());
         }
-        self.examine(engine, hints.paths, false, stop)
+        let examined = self.examine(engine, paths, is_own, stop);
+        // Whatever was not looked at is found by listing.
+        engine.must_list |= examined.is_err();
+        examined
     }
 
     /// Drops everything that is indexed.
@@ -157,7 +196,7 @@ impl LiveFolder {
         now.contents.notes.clear();
         now.snapshot = Snapshot::empty(self.models, (self.options.clock)());
         now.progress.left_out = 0;
-        (now.links, now.names, now.facets) = Default::default();
+        (now.mentions, now.names, now.facets) = Default::default();
     }
 
     /// Lists the folder, and compares the state with the list.
@@ -193,15 +232,17 @@ impl LiveFolder {
         let identity = root.identity().ok_or(LibraryError::FolderNotFound)?;
         let began = Instant::now();
         if engine.identity != Some(identity) {
-            let may_watch = root.is_on_local_disk() && self.may_watch;
+            let most = self.limits.watches;
+            let may_watch = root.is_on_local_disk() && most > 0;
             engine.watcher = match may_watch {
-                true => Watcher::new(root.location()),
+                true => Watcher::new(root.location(), most),
                 false => None,
             };
             engine.identity = Some(identity);
         }
         let mut watcher = engine.watcher.take();
         let listed = self.storage.inventory(None, &|| stop(), &mut |folder| {
+            self.step();
             if watcher
                 .as_mut()
                 .is_some_and(|watcher| !watcher.watch(folder))
@@ -578,13 +619,15 @@ impl LiveFolder {
                 false => external.remove(path),
             };
         }
+        let had_work = engine.uncached.is_some();
         if !changes.notes.is_empty() {
             let now = Instant::now();
             let first = engine.uncached.map_or(now, |(_, first)| first);
             engine.uncached = Some((now, first));
         }
         self.published.notify_all();
-        if !engine.pending.is_empty() || engine.uncached.is_some() {
+        // As long as something is not in the cache, the background looks after it in short intervals.
+        if !engine.pending.is_empty() || (engine.uncached.is_some() && !had_work) {
             self.wake();
         }
     }

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 
 use crate::{clock, live_folder::*, testing::SecondTierModel};
 
+mod hazards;
+
 const LARGEST: u64 = 10_000;
 
 fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
@@ -32,7 +34,15 @@ fn opened(folder: &Path) -> Arc<LiveFolder> {
 }
 
 fn open_with(options: LiveFolderOptions, may_watch: bool) -> Arc<LiveFolder> {
-    LiveFolder::open_with(options, Models::built_in().unwrap(), may_watch).unwrap()
+    let limits = LiveFolderLimits {
+        watches: if may_watch { usize::MAX } else { 0 },
+        ..LIMITS
+    };
+    open_limited(options, limits)
+}
+
+fn open_limited(options: LiveFolderOptions, limits: LiveFolderLimits) -> Arc<LiveFolder> {
+    LiveFolder::open_with(options, Models::built_in().unwrap(), limits).unwrap()
 }
 
 fn path(text: &str) -> NotePath {
@@ -78,7 +88,7 @@ fn assert_fresh(state: &FolderState, folder: &Path) {
     for note in state.notes() {
         let (links, fresh) = (state.links(), fresh.links());
         let edges = |links: &LinkGraph| (links.out_of(&note.path), links.into(&note.path));
-        assert_eq!(edges(links), edges(fresh), "{}", note.path);
+        assert_eq!(edges(&links), edges(&fresh), "{}", note.path);
     }
     for name in ["one", "Two", "five", "a/b", "fruit"] {
         let (now, then) = (state.names().resolve(name), fresh.names().resolve(name));
@@ -472,7 +482,7 @@ fn the_second_tier_is_filled_in_the_background_and_answers_when_it_is_complete()
             background,
             ..options(folder.path(), Some(cache.path()))
         };
-        LiveFolder::open_with(options, models, true).unwrap()
+        LiveFolder::open_with(options, models, LIMITS).unwrap()
     };
     let wait_for = |live: &LiveFolder, tier| {
         for _ in 0..2_000 {
