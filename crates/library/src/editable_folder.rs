@@ -18,7 +18,9 @@ pub use self::{
     find::{FindError, FoundTarget, NearName},
     given_id::MalformedId,
 };
-use crate::live_folder::{DiskLookup, FolderState, LinkGraph, LiveFolder, LiveFolderOptions};
+use crate::live_folder::{
+    DiskLookup, FolderState, LinkGraph, LiveFolder, LiveFolderOptions, WrittenNote,
+};
 
 /// The editor and the index of one folder. What the editor writes is in the index when the call returns.
 pub struct EditableFolder {
@@ -133,20 +135,24 @@ impl EditableFolder {
         })
     }
 
-    /// Brings the index up to date with what was written.
+    /// Tells the index what was written.
     fn take_in(&self, report: &WriteReport) {
-        let paths = report.documents.iter().flat_map(|document| {
-            let before = document.moved_from.as_deref();
-            [Some(document.path.as_str()), before].into_iter().flatten()
+        let parsed = |path: &str| NotePath::parse_vault(path).ok();
+        let written = report.documents.iter().filter_map(|document| {
+            let (path, digest) = (parsed(&document.path)?, document.hash);
+            Some(WrittenNote { path, digest })
         });
-        let paths: Vec<NotePath> = paths
-            .filter_map(|path| NotePath::parse_vault(path).ok())
-            .collect();
-        if paths.is_empty() {
+        let left = report.documents.iter().filter_map(|document| {
+            let path = parsed(document.moved_from.as_deref()?)?;
+            Some(WrittenNote { path, digest: None })
+        });
+        // A document may be where another one was.
+        let notes: Vec<WrittenNote> = left.chain(written).collect();
+        if notes.is_empty() {
             return;
         }
         // The write has happened, whatever becomes of the index: the next call compares it with the disk again.
-        if let Err(error) = self.index.written(&paths) {
+        if let Err(error) = self.index.written(notes) {
             tracing::warn!(%error, "the index could not follow a write");
         }
     }

@@ -19,7 +19,7 @@ mod tests;
 mod watcher;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{
         Arc, OnceLock,
@@ -30,11 +30,11 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use sectile_markdown::NotePath;
+use sectile_markdown::{Digest, NotePath};
 pub use sectile_retrieval::{CacheFolder, CachedIndex};
 use sectile_vault::{RootError, Walk};
 
-use self::engine::Engine;
+use self::engine::{Engine, MOST_AT_ONCE};
 pub use self::{
     facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
@@ -105,6 +105,23 @@ pub struct LiveFolderOptions {
     pub background: bool,
 }
 
+/// A note as this process has just left it.
+#[derive(Clone, Debug)]
+pub struct WrittenNote {
+    /// Its path.
+    pub path: NotePath,
+    /// The digest of its bytes; `None` if it is gone.
+    pub digest: Option<Digest>,
+}
+
+/// What this process wrote and the index does not have yet.
+#[derive(Debug, Default)]
+struct OwnWrites {
+    notes: BTreeMap<NotePath, Option<Digest>>,
+    /// When the first and the last of them was written.
+    times: Option<(Instant, Instant)>,
+}
+
 /// A folder and its index, shared by all callers.
 pub struct LiveFolder {
     storage: Arc<FolderStorage>,
@@ -121,6 +138,8 @@ pub struct LiveFolder {
     /// Whether the folder was listed once, and whether that was tried.
     is_listed: AtomicBool,
     is_tried: AtomicBool,
+    /// What this process wrote and the index does not have yet. Every call takes it in before it answers.
+    own: Mutex<OwnWrites>,
     /// Notes that other programs changed since it was last asked for.
     external: Mutex<BTreeSet<NotePath>>,
     /// Wakes the thread in the background, which ends when this is dropped.
@@ -198,6 +217,7 @@ impl LiveFolder {
             published: Condvar::new(),
             is_listed: AtomicBool::new(false),
             is_tried: AtomicBool::new(false),
+            own: Mutex::default(),
             external: Mutex::default(),
             waker,
             opened_at: Instant::now(),
@@ -238,11 +258,19 @@ impl LiveFolder {
         self.called();
         let is_over = || patience.is_some_and(|patience| arrived.elapsed() >= patience);
         let mut grown = (self.steps.load(Ordering::Relaxed), arrived);
+        let mut is_stalled = || {
+            let steps = self.steps.load(Ordering::Relaxed);
+            if steps != grown.0 {
+                grown = (steps, Instant::now());
+            }
+            grown.1.elapsed() >= self.limits.stalled
+        };
         let mut engine = loop {
             if let Some(engine) = self.engine.try_lock_for(TICK) {
                 break engine;
             }
-            if stop() {
+            // A disk that does not answer holds up whoever reads from it, but not everybody else.
+            if stop() || is_stalled() {
                 return Err(LibraryError::Cancelled);
             }
             if is_over() && !self.is_listed() {
@@ -257,10 +285,7 @@ impl LiveFolder {
             if is_over() && (is_something_in || arrived.elapsed() >= MOST_PATIENCE) {
                 break;
             }
-            let steps = self.steps.load(Ordering::Relaxed);
-            if steps != grown.0 {
-                grown = (steps, Instant::now());
-            } else if grown.1.elapsed() >= self.limits.stalled {
+            if is_stalled() {
                 tracing::warn!("the index does not grow: the rest of it is not waited for");
                 break;
             }
@@ -275,18 +300,35 @@ impl LiveFolder {
         Ok(self.now())
     }
 
-    /// Brings the index up to date with notes that this process has just written.
+    /// Takes note of what this process has just written. The next call reads it before it answers, and if none comes soon,
+    /// the background does: whoever writes does not wait for the index, and several edits of a note are indexed once.
+    /// Many notes at a time are indexed at once.
     ///
     /// # Errors
-    /// As [`Self::current`].
-    pub fn written(&self, paths: &[NotePath]) -> Result<(), LibraryError> {
+    /// As [`Self::current`], for many notes. What could not be read is looked for by the next call.
+    pub fn written(
+        &self,
+        notes: impl IntoIterator<Item = WrittenNote>,
+    ) -> Result<(), LibraryError> {
         self.called();
-        let mut engine = self.engine.lock();
-        if !self.is_listed() {
-            // They are found by the first listing, which is still to come.
-            return Ok(());
+        let (is_first, is_much) = {
+            let mut own = self.own.lock();
+            let is_first = own.notes.is_empty();
+            for note in notes {
+                own.notes.insert(note.path, note.digest);
+            }
+            let now = Instant::now();
+            own.times = Some(own.times.map_or((now, now), |(first, _)| (first, now)));
+            (is_first, own.notes.len() > MOST_AT_ONCE)
+        };
+        if is_much {
+            let mut engine = self.engine.lock();
+            return self.catch_up(&mut engine, &|| false).map(|_| ());
         }
-        self.take_in(&mut engine, paths)
+        if is_first {
+            self.wake();
+        }
+        Ok(())
     }
 
     /// Waits until everything is in, and in the cache if there is one. For programs that end afterwards; a server writes

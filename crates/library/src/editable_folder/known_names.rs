@@ -1,6 +1,6 @@
 //! What the index tells the editor about names and links, so that a rename need not read every note.
 
-use std::{cell::OnceCell, collections::HashSet, sync::Arc};
+use std::{cell::OnceCell, sync::Arc};
 
 use sectile_markdown::{LinkNames as _, NotePath, joined_path, name_key};
 use sectile_vault::editor::NameSource;
@@ -46,23 +46,31 @@ impl NameSource for KnownNames<'_> {
 
     fn documents_with_links(&self, names: &[String]) -> Option<Vec<NotePath>> {
         let state = self.state()?;
-        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
         let found = state
             .notes()
             .iter()
-            .filter(|note| note.left_out.is_some() || has_link(note, &names));
+            .filter(|note| note.left_out.is_some() || has_link(note, names));
         Some(found.map(|note| note.path.clone()).collect())
     }
 }
 
-/// Returns whether a note has a link with one of these names.
-fn has_link(note: &NoteRecord, names: &HashSet<&str>) -> bool {
-    let folder = note.path.folder().unwrap_or_default();
+/// Returns whether a note has a link with one of these names, which are as [`name_key`] returns them.
+fn has_link(note: &NoteRecord, names: &[String]) -> bool {
+    let is_one = |name: &str| match name.is_ascii() {
+        true => names.iter().any(|one| one.eq_ignore_ascii_case(name)),
+        false => names.contains(&name_key(name)),
+    };
+    let last_part = |path: &str| is_one(path.rsplit_once('/').map_or(path, |(_, name)| name));
     note.links.iter().any(|link| {
-        let path = joined_path(folder, &link.path);
-        let path = path.as_deref().unwrap_or(&link.path);
-        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
-        let is_one = |name: &str| names.contains(name_key(name).as_str());
-        is_one(name) || (link.form.is_wiki() && is_one(&link.path))
+        let path = link.path.as_str();
+        let is_named = match path.ends_with('/') || path.ends_with('.') {
+            // The name is before the slash, or dots lead back to it.
+            true => {
+                let folder = note.path.folder().unwrap_or_default();
+                joined_path(folder, path).is_some_and(|path| last_part(&path))
+            }
+            false => last_part(path),
+        };
+        is_named || (link.form.is_wiki() && is_one(path))
     })
 }

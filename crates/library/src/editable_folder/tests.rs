@@ -536,3 +536,50 @@ proptest! {
         prop_assert_eq!(outcome(true), outcome(false));
     }
 }
+
+#[test]
+fn a_canonical_id_is_found_without_the_index() {
+    let bench = Bench::with_rules(
+        &[
+            ("plan.md", "# Plan\n\n## Budget\n"),
+            ("sub/plan.md", "---\naliases: [plan.md]\n---\n# Other\n"),
+            ("secret/plan.md", "# Secret\n"),
+        ],
+        &["secret/"],
+    );
+    let id = bench.id("plan.md", "Budget");
+    let section = FoundTarget::Section {
+        path: path("plan.md"),
+        id: id.clone(),
+    };
+    assert_eq!(
+        bench.folder.canonical(&format!("plan.md#{id}")),
+        Some(section.clone())
+    );
+    assert_eq!(bench.find(&format!("plan.md#{id}")), Ok(section.clone()));
+    // Everything else is looked up, with the same result where it is one.
+    for given in [
+        "Plan",
+        "plan",
+        "./plan.md",
+        "PLAN.md",
+        "sub/../plan.md",
+        "[[plan]]",
+    ] {
+        assert_eq!(
+            bench.folder.canonical(&format!("{given}#{id}")),
+            None,
+            "{given}"
+        );
+    }
+    for given in [
+        "plan.md#Budget",
+        "plan.md#budget",
+        "plan.md#",
+        "plan.md",
+        "secret/plan.md#secret-1",
+    ] {
+        assert_eq!(bench.folder.canonical(given), None, "{given}");
+    }
+    assert_eq!(bench.find(&format!("sub/plan.md#{id}")), Ok(section));
+}

@@ -25,7 +25,7 @@ use crate::{
     },
     left_out::WhyLeftOut,
     live_folder::{
-        FolderChanges, InMemoryReason, LiveFolder, NoteRecord,
+        FolderChanges, InMemoryReason, LiveFolder, NoteChange, NoteRecord,
         cache::CachedState,
         encode_records,
         engine::{PendingNote, examined, left_out, touched},
@@ -41,6 +41,10 @@ const LARGEST_ROUND: usize = 8_192;
 /// The cache is written when nothing changed for this long, or after the longest time.
 const QUIET: Duration = Duration::from_secs(1);
 const LONGEST_UNCACHED: Duration = Duration::from_secs(30);
+/// What this process wrote is indexed when nothing was written for this long, or after the longest time, unless a call
+/// needs it before.
+const WRITTEN_QUIET: Duration = Duration::from_millis(50);
+const WRITTEN_LONGEST: Duration = Duration::from_millis(500);
 /// Writing the cache takes at most about one part in so many of the time.
 const SHARE_OF_CACHE: u32 = 20;
 /// More small segments in memory are merged at once: each makes every search a little slower.
@@ -147,6 +151,7 @@ impl Keeper {
 
     /// Does what there is to do; returns how long to wait before looking again.
     fn work(&mut self, live: &Arc<LiveFolder>) -> Duration {
+        let until_written = live.index_written();
         if let Err(error) = self.index(live) {
             tracing::debug!(?error, "the folder cannot be indexed");
         }
@@ -183,12 +188,13 @@ impl Keeper {
         if live.engine.lock().uncached.is_none() {
             self.fill(live);
         }
-        match (live.engine.lock().uncached, self.retry) {
+        let pause = match (live.engine.lock().uncached, self.retry) {
             (Some(_), _) => QUIET / 4,
             (None, _) if self.filler.is_some() => FILL_CHECK,
             (None, Some((at, _))) => at.saturating_duration_since(Instant::now()).min(PAUSE),
             (None, _) => PAUSE,
-        }
+        };
+        until_written.map_or(pause, |until| pause.min(until))
     }
 
     /// Indexes the notes that wait for it, the most recently changed first.
@@ -383,6 +389,24 @@ type WaitingNote = (NotebookFile, PendingNote);
 type CacheTarget<'a> = (&'a Store, &'a Writer<'a>);
 
 impl LiveFolder {
+    /// Indexes what this process wrote, if it is not being written right now; otherwise returns how long to wait.
+    fn index_written(&self) -> Option<Duration> {
+        let (first, last) = self.own.lock().times?;
+        let until = (last + WRITTEN_QUIET).min(first + WRITTEN_LONGEST);
+        let until = until.saturating_duration_since(Instant::now());
+        if !until.is_zero() {
+            return Some(until);
+        }
+        let mut engine = self.engine.lock();
+        if self.is_listed()
+            && let Err(error) = self.catch_up(&mut engine, &|| false)
+        {
+            // The next call lists the folder, and says what is wrong with it.
+            tracing::debug!(?error, "what was written cannot be indexed");
+        }
+        None
+    }
+
     /// Returns the notes to index next, sorted by path.
     fn waiting(&self, most: usize) -> Vec<WaitingNote> {
         let engine = self.engine.lock();
@@ -452,9 +476,12 @@ impl LiveFolder {
             let path = path.clone();
             updates.push(NoteUpdate { path, now });
         }
-        let is_external = |path: &NotePath| {
-            let at = batch.binary_search_by(|(listed, _)| listed.notebook.cmp(path));
-            at.is_ok_and(|at| batch[at].1.is_external)
+        let is_external = |change: &NoteChange| {
+            let at = change.path().and_then(|path| {
+                let at = batch.binary_search_by(|(listed, _)| listed.notebook.cmp(path));
+                at.ok()
+            });
+            at.is_some_and(|at| batch[at].1.is_external)
         };
         self.publish(&mut engine, &is_external, |state| {
             state.apply(updates, segments)

@@ -20,7 +20,7 @@ use crate::{
     indexing::{CutNotebook, LONGEST_CHUNK, build_segment, nowhere},
     left_out::WhyLeftOut,
     live_folder::{
-        ChangeDetection, FolderChanges, FolderState, LiveFolder, NoteRecord,
+        ChangeDetection, FolderChanges, FolderState, LiveFolder, NoteChange, NoteRecord, OwnWrites,
         state::{NotePlace, NoteUpdate, difference},
         watcher::{Hints, Watcher},
     },
@@ -29,11 +29,14 @@ use crate::{
 };
 
 /// The most notes, and bytes of notes, that a call reads and indexes itself.
-const MOST_AT_ONCE: usize = 64;
+pub(super) const MOST_AT_ONCE: usize = 64;
 const MOST_BYTES_AT_ONCE: u64 = 4 << 20;
 /// Clocks of files are coarse: one that changed this shortly before it was read may change again without a new time.
 const COARSE_LOCAL: u64 = 100_000_000;
 const COARSE_ELSEWHERE: u64 = 3_000_000_000;
+
+/// Notes that this process wrote, and the digest that each had then; `None` if it was gone.
+pub(super) type WrittenNotes = BTreeMap<NotePath, Option<Digest>>;
 
 /// What a comparison with the disk needs to know.
 pub(super) struct Engine {
@@ -148,27 +151,39 @@ impl LiveFolder {
         if engine.watcher.is_none() {
             engine.must_list |= engine.listed_at.is_none_or(|listed| listed < arrived);
         }
-        let hinted = engine.drain();
-        if engine.must_list {
-            return self.list(engine, stop);
+        match self.catch_up(engine, stop)? {
+            true => self.list(engine, stop),
+            false => Ok(()),
         }
-        self.examine_hinted(engine, hinted, false, stop)
     }
 
-    /// Brings the state up to date with notes that this process wrote. What the system reported about them is read too,
-    /// so that the next call need not look at them again.
-    pub(super) fn take_in(
+    /// Takes in what this process wrote, and what the system reported. Returns whether the folder must be listed too.
+    pub(super) fn catch_up(
         &self,
         engine: &mut Engine,
-        written: &[NotePath],
-    ) -> Result<(), LibraryError> {
-        let written: BTreeSet<NotePath> = written.iter().cloned().collect();
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, LibraryError> {
+        // Reports about own notes are read before the notes are, so that they are not looked at again.
         let mut hinted = engine.drain();
-        hinted.retain(|path| !written.contains(path));
+        if !self.is_listed() {
+            return Ok(true);
+        }
         // First the own ones: a folder made for one of them is among the others, and what is known in it is not news.
-        let own = self.examine_hinted(engine, written, true, &|| false);
-        let others = self.examine_hinted(engine, hinted, false, &|| false);
-        own.and(others)
+        let own = self.take_written(engine)?;
+        if engine.must_list {
+            return Ok(true);
+        }
+        hinted.retain(|path| !own.contains_key(path));
+        self.examine_hinted(engine, hinted, None, stop)?;
+        Ok(engine.must_list)
+    }
+
+    /// Takes in what this process wrote.
+    pub(super) fn take_written(&self, engine: &mut Engine) -> Result<WrittenNotes, LibraryError> {
+        let OwnWrites { notes, .. } = std::mem::take(&mut *self.own.lock());
+        let paths = notes.keys().cloned().collect();
+        self.examine_hinted(engine, paths, Some(&notes), &|| false)?;
+        Ok(notes)
     }
 
     /// Compares the state with the disk at paths that are known to nobody else any more.
@@ -176,13 +191,13 @@ impl LiveFolder {
         &self,
         engine: &mut Engine,
         paths: BTreeSet<NotePath>,
-        is_own: bool,
+        own: Option<&WrittenNotes>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), LibraryError> {
         if paths.is_empty() {
             return Ok(());
         }
-        let examined = self.examine(engine, paths, is_own, stop);
+        let examined = self.examine(engine, paths, own, stop);
         // Whatever was not looked at is found by listing.
         engine.must_list |= examined.is_err();
         examined
@@ -216,7 +231,7 @@ impl LiveFolder {
         listed: FolderListing,
     ) -> Result<(), LibraryError> {
         let differences = self.compared(engine, listed);
-        self.resolve(engine, differences, false)?;
+        self.resolve(engine, differences, None)?;
         engine.must_list = false;
         self.set_listed();
         Ok(())
@@ -278,6 +293,7 @@ impl LiveFolder {
     ) -> Result<(), LibraryError> {
         let listed = self.storage.inventory(None, &|| stop(), &mut |_| {})?;
         let mut engine = self.engine.lock();
+        self.take_written(&mut engine)?;
         if engine.watcher.is_none() || engine.must_list {
             return Ok(());
         }
@@ -293,7 +309,7 @@ impl LiveFolder {
         paths.extend(differences.candidates.into_keys());
         match paths.is_empty() {
             true => Ok(()),
-            false => self.examine(&mut engine, paths, false, stop),
+            false => self.examine(&mut engine, paths, None, stop),
         }
     }
 
@@ -327,12 +343,12 @@ impl LiveFolder {
         note.stamp == *stamp && !may_be_readable_now && !engine.recent.contains(&note.path)
     }
 
-    /// Compares the state with the disk at these paths. `is_own` says that this process changed them.
+    /// Compares the state with the disk at these paths. `own` says how this process left them, if it changed them.
     pub(super) fn examine(
         &self,
         engine: &mut Engine,
         paths: BTreeSet<NotePath>,
-        is_own: bool,
+        own: Option<&WrittenNotes>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), LibraryError> {
         let mut differences = Differences::default();
@@ -359,7 +375,7 @@ impl LiveFolder {
                 }
             }
         }
-        self.resolve(engine, differences, is_own)
+        self.resolve(engine, differences, own)
     }
 
     /// Notes that nothing is at `path` any more (if `is_gone`), and nothing below it.
@@ -463,7 +479,7 @@ impl LiveFolder {
         &self,
         engine: &mut Engine,
         differences: Differences,
-        is_own: bool,
+        own: Option<&WrittenNotes>,
     ) -> Result<(), LibraryError> {
         let Differences {
             mut gone,
@@ -480,7 +496,7 @@ impl LiveFolder {
         let mut updates: BTreeMap<NotePath, _> =
             gone.into_iter().map(|path| (path, None)).collect();
         let mut added = Vec::new();
-        if is_little || is_own {
+        if is_little || own.is_some() {
             added = self.read(engine, candidates, &mut updates)?;
         } else {
             for (path, stamp) in candidates {
@@ -493,8 +509,12 @@ impl LiveFolder {
             .collect();
         let files = files
             .map(|(others, folders)| (others.into_iter().collect(), folders.into_iter().collect()));
-        let is_external = !is_own && self.is_listed();
-        self.publish(engine, &|_| is_external, |state| {
+        let is_listed = self.is_listed();
+        let is_external = |change: &NoteChange| {
+            let own = own.and_then(|own| own.get(change.path()?));
+            is_listed && !own.is_some_and(|digest| is_left(change, *digest))
+        };
+        self.publish(engine, &is_external, |state| {
             let mut changes = state.apply(updates, added);
             if let Some((others, folders)) = files {
                 state.replace_files(others, folders, &mut changes);
@@ -513,6 +533,7 @@ impl LiveFolder {
     ) -> Result<Vec<NamedSegment>, LibraryError> {
         let mut texts = Vec::new();
         for (path, stamp) in candidates {
+            self.step();
             engine.pending.remove(&path);
             match self.storage.read_settled(&path) {
                 SettledNote::Read(bytes, stamp) => {
@@ -588,7 +609,7 @@ impl LiveFolder {
     pub(super) fn publish(
         &self,
         engine: &mut Engine,
-        is_external: &dyn Fn(&NotePath) -> bool,
+        is_external: &dyn Fn(&NoteChange) -> bool,
         change: impl FnOnce(&mut FolderState) -> FolderChanges,
     ) {
         let mut state = self.state.lock();
@@ -607,16 +628,17 @@ impl LiveFolder {
         now.progress.detection = engine.detection();
         now.progress.tier = now.snapshot.state().tier;
         drop(state);
-        let is_text = |change: &&super::NoteChange| {
+        let is_text = |change: &&NoteChange| {
             let digest = |note: &Option<Arc<NoteRecord>>| note.as_ref().map(|note| note.digest);
             digest(&change.before) != digest(&change.after)
         };
         let changed = changes.notes.iter().filter(is_text);
-        for path in changed.filter_map(super::NoteChange::path) {
+        for change in changed {
             let mut external = self.external.lock();
-            match is_external(path) {
-                true => external.insert(path.clone()),
-                false => external.remove(path),
+            match (change.path(), is_external(change)) {
+                (Some(path), true) => external.insert(path.clone()),
+                (Some(path), false) => external.remove(path),
+                (None, _) => false,
             };
         }
         let had_work = engine.uncached.is_some();
@@ -667,6 +689,14 @@ pub(super) fn left_out(
 ) -> (Arc<NoteRecord>, NotePlace) {
     let note = NoteRecord::left_out(path, stamp, Some(why));
     (Arc::new(note), NotePlace::At(nowhere(why)))
+}
+
+/// Returns whether a note is as this process left it, as far as that is known.
+fn is_left(change: &NoteChange, digest: Option<Digest>) -> bool {
+    match &change.after {
+        Some(after) => after.left_out.is_some() || Some(after.digest) == digest,
+        None => digest.is_none(),
+    }
 }
 
 /// Returns whether a path is below a folder.

@@ -63,6 +63,16 @@ fn write(folder: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// Tells the index that this process wrote the note at `name`, or removed it.
+fn tell_written(live: &LiveFolder, folder: &Path, name: &str) {
+    let bytes = fs::read(folder.join(name)).ok();
+    let note = WrittenNote {
+        path: path(name),
+        digest: bytes.map(|bytes| Digest::of(&bytes)),
+    };
+    live.written([note]).unwrap();
+}
+
 fn hits(state: &FolderState, query: &str) -> Vec<(String, sectile_markdown::Span, u64)> {
     let query = FolderQuery::parse(query, 0, &|_| false).unwrap();
     let hits = state.search(&query, 0..100, &|| false).unwrap().hits;
@@ -128,7 +138,7 @@ fn edits_are_seen_by_the_next_call() {
     assert_eq!(found(&state, "plum"), ["a/one.md"]);
     assert_eq!(live.take_external_changes(), [path("a/one.md")]);
     write(folder.path(), "a/one.md", "# One\n\nA sloe.\n");
-    live.written(&[path("a/one.md")]).unwrap();
+    tell_written(&live, folder.path(), "a/one.md");
     let state = live.current(&|| false).unwrap();
     assert_eq!(found(&state, "sloe"), ["a/one.md"]);
     assert!(live.take_external_changes().is_empty());
@@ -585,7 +595,7 @@ fn make(live: &LiveFolder, folder: &Path, edit: &FolderEdit) {
         FolderEdit::Save(name, text) => {
             let is_written =
                 make_room(NAMES[*name]) && fs::write(at(NAMES[*name]), TEXTS[*text]).is_ok();
-            live.written(&[path(NAMES[*name])]).unwrap();
+            tell_written(live, folder, NAMES[*name]);
             is_written
         }
         FolderEdit::Replace(name, text) => {

@@ -80,6 +80,13 @@ fn an_index_that_does_not_grow_is_not_waited_for() {
     assert!(!state.progress().is_complete);
     let ended = live.complete(&|| true).err();
     assert_eq!(ended, Some(LibraryError::Cancelled));
+    // Nor is a call that never ends.
+    let engine = live.engine.lock();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| live.complete(&|| false).err());
+        assert_eq!(other.join().unwrap(), Some(LibraryError::Cancelled));
+    });
+    drop(engine);
 }
 
 #[test]
@@ -105,25 +112,96 @@ fn a_cache_that_another_process_holds_is_not_waited_for_forever() {
     assert_fresh(&live.current(&|| false).unwrap(), folder.path());
 }
 
+/// Opens a folder for which nothing is done in the background.
+fn unattended(folder: &Path) -> (Arc<LiveFolder>, mpsc::Receiver<()>) {
+    let models = Models::built_in().unwrap();
+    let opened = LiveFolder::unattended(options(folder, None), models, LIMITS).unwrap();
+    opened.0.set_tried();
+    opened.0.complete(&|| false).unwrap();
+    opened
+}
+
 #[test]
 fn an_own_write_is_looked_at_once_and_changes_by_others_with_it() {
     let folder = folder_with(&[("a/one.md", "A quince.\n"), ("two.md", "A plum.\n")]);
-    let live = opened(folder.path());
-    live.complete(&|| false).unwrap();
+    let (live, _woken) = unattended(folder.path());
     write(folder.path(), "a/one.md", "A medlar.\n");
     write(folder.path(), "two.md", "A sloe.\n");
-    live.written(&[path("a/one.md")]).unwrap();
+    tell_written(&live, folder.path(), "a/one.md");
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
     assert!(live.engine.lock().drain().is_empty());
-    assert_fresh(&live.now(), folder.path());
+    assert!(live.own.lock().notes.is_empty());
     assert_eq!(live.take_external_changes(), [path("two.md")]);
     // A folder that is made for a note is not a change by others.
     write(folder.path(), "b/c/new.md", "A medlar.\n");
-    live.written(&[path("b/c/new.md")]).unwrap();
-    assert_fresh(&live.now(), folder.path());
-    assert_eq!(live.take_external_changes(), []);
-    write(folder.path(), "b/c/new.md", "A quince.\n");
+    tell_written(&live, folder.path(), "b/c/new.md");
     assert_fresh(&live.current(&|| false).unwrap(), folder.path());
-    assert_eq!(live.take_external_changes(), [path("b/c/new.md")]);
+    assert_eq!(live.take_external_changes(), []);
+    // A change by others on top of an own one is theirs, and so is a removal.
+    write(folder.path(), "b/c/new.md", "A plum.\n");
+    tell_written(&live, folder.path(), "b/c/new.md");
+    write(folder.path(), "b/c/new.md", "A quince.\n");
+    write(folder.path(), "two.md", "A plum.\n");
+    tell_written(&live, folder.path(), "two.md");
+    fs::remove_file(folder.path().join("two.md")).unwrap();
+    assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    let changed = [path("b/c/new.md"), path("two.md")];
+    assert_eq!(live.take_external_changes(), changed);
+}
+
+#[test]
+fn what_was_written_is_in_the_next_answer_whoever_reads_it() {
+    for may_watch in [true, false] {
+        let folder = folder_with(&[("a/one.md", "A quince.\n"), ("two.md", "A plum.\n")]);
+        let limits = LiveFolderLimits {
+            watches: if may_watch { usize::MAX } else { 0 },
+            ..LIMITS
+        };
+        let models = Models::built_in().unwrap();
+        let (live, _woken) =
+            LiveFolder::unattended(options(folder.path(), None), models, limits).unwrap();
+        live.set_tried();
+        live.complete(&|| false).unwrap();
+        // More notes than a call leaves to the background.
+        for number in 0..3 * MOST_AT_ONCE {
+            let name = format!("many/{number}.md");
+            write(folder.path(), &name, "A medlar.\n");
+            tell_written(&live, folder.path(), &name);
+            assert!(live.own.lock().notes.len() <= MOST_AT_ONCE);
+        }
+        let state = live.current(&|| false).unwrap();
+        assert_eq!(state.notes().len(), 2 + 3 * MOST_AT_ONCE);
+        assert_fresh(&state, folder.path());
+    }
+    // Where no call comes, the background reads it.
+    let folder = folder_with(&[("a/one.md", "A quince.\n")]);
+    let live = opened(folder.path());
+    live.complete(&|| false).unwrap();
+    write(folder.path(), "a/one.md", "A medlar.\n");
+    tell_written(&live, folder.path(), "a/one.md");
+    for _ in 0..500 {
+        if live.own.lock().notes.is_empty() {
+            break;
+        }
+        std::thread::sleep(TICK);
+    }
+    // It holds the lock while it reads.
+    drop(live.engine.lock());
+    assert_fresh(&live.now(), folder.path());
+}
+
+#[test]
+fn what_was_written_is_not_forgotten_when_it_cannot_be_read() {
+    let parent = folder_with(&[("notes/one.md", "A quince.\n")]);
+    let (notes, away) = (parent.path().join("notes"), parent.path().join("away"));
+    let (live, _woken) = unattended(&notes);
+    write(&notes, "one.md", "A medlar.\n");
+    tell_written(&live, &notes, "one.md");
+    fs::rename(&notes, &away).unwrap();
+    let gone = live.current(&|| false).err();
+    assert_eq!(gone, Some(LibraryError::FolderNotFound));
+    fs::rename(&away, &notes).unwrap();
+    assert_fresh(&live.current(&|| false).unwrap(), &notes);
 }
 
 #[test]
@@ -139,15 +217,16 @@ fn a_note_that_is_written_again_and_again_has_one_segment() {
     for round in 0..60 {
         let name = names[round % (round / 20 + 1)];
         write(folder.path(), name, &format!("A quince, round{round}.\n"));
-        live.written(&[path(name)]).unwrap();
+        tell_written(&live, folder.path(), name);
+        live.current(&|| false).unwrap();
         // The cache may have been written meanwhile.
         assert!(in_memory() <= round / 20 + 1, "{round}: {}", in_memory());
     }
     assert_fresh(&live.current(&|| false).unwrap(), folder.path());
     fs::remove_file(folder.path().join("new.md")).unwrap();
-    live.written(&[path("new.md")]).unwrap();
-    assert!(in_memory() <= 2);
+    tell_written(&live, folder.path(), "new.md");
     assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+    assert!(in_memory() <= 2);
     live.settle(&|| false).unwrap();
     assert_eq!(in_memory(), 0);
     assert_fresh(&live.current(&|| false).unwrap(), folder.path());
