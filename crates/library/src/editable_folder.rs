@@ -3,6 +3,7 @@
 mod find;
 mod given_id;
 mod headings;
+mod known_names;
 
 use std::{path::Path, sync::Arc};
 
@@ -12,11 +13,14 @@ use sectile_vault::{
     editor::{CallHooks, EditorError, EditorOptions, UndoRequest, WriteReport, WriteRequest},
 };
 
+use self::known_names::KnownNames;
 pub use self::{
     find::{FindError, FoundTarget, NearName},
     given_id::MalformedId,
 };
-use crate::live_folder::{DiskLookup, FolderState, LinkGraph, LiveFolder, LiveFolderOptions};
+use crate::live_folder::{
+    DiskLookup, FolderState, LinkGraph, LiveFolder, LiveFolderOptions, WrittenNote,
+};
 
 /// The editor and the index of one folder. What the editor writes is in the index when the call returns.
 pub struct EditableFolder {
@@ -63,7 +67,7 @@ impl EditableFolder {
         request: &WriteRequest,
         hooks: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let report = self.editor.write(request, hooks)?;
+        let report = self.told(hooks, |hooks| self.editor.write(request, hooks))?;
         if !request.dry_run {
             self.take_in(&report);
         }
@@ -80,7 +84,8 @@ impl EditableFolder {
         confirmed: bool,
         hooks: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let report = self.editor.apply_plan(token, confirmed, hooks)?;
+        let apply = |hooks: CallHooks<'_>| self.editor.apply_plan(token, confirmed, hooks);
+        let report = self.told(hooks, apply)?;
         self.take_in(&report);
         Ok(report)
     }
@@ -94,7 +99,7 @@ impl EditableFolder {
         request: &UndoRequest,
         hooks: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let report = self.editor.undo(request, hooks)?;
+        let report = self.told(hooks, |hooks| self.editor.undo(request, hooks))?;
         if !request.dry_run {
             self.take_in(&report);
         }
@@ -113,23 +118,41 @@ impl EditableFolder {
             let entry = is_visible(path).then(|| root.find(path)).flatten();
             entry.filter(|entry| !is_hidden(entry))
         });
-        state.links().clone().with_disk(disk)
+        state.links().with_disk(disk)
     }
 
-    /// Brings the index up to date with what was written.
+    /// Lets the editor ask the index while it works. The state that it asked is let go afterwards: as long as someone has
+    /// it, a change of the index has to copy it.
+    fn told(
+        &self,
+        hooks: CallHooks<'_>,
+        work: impl FnOnce(CallHooks<'_>) -> Result<WriteReport, EditorError>,
+    ) -> Result<WriteReport, EditorError> {
+        let names = KnownNames::new(&self.index);
+        work(CallHooks {
+            names: Some(&names),
+            ..hooks
+        })
+    }
+
+    /// Tells the index what was written.
     fn take_in(&self, report: &WriteReport) {
-        let paths = report.documents.iter().flat_map(|document| {
-            let before = document.moved_from.as_deref();
-            [Some(document.path.as_str()), before].into_iter().flatten()
+        let parsed = |path: &str| NotePath::parse_vault(path).ok();
+        let written = report.documents.iter().filter_map(|document| {
+            let (path, digest) = (parsed(&document.path)?, document.hash);
+            Some(WrittenNote { path, digest })
         });
-        let paths: Vec<NotePath> = paths
-            .filter_map(|path| NotePath::parse_vault(path).ok())
-            .collect();
-        if paths.is_empty() {
+        let left = report.documents.iter().filter_map(|document| {
+            let path = parsed(document.moved_from.as_deref()?)?;
+            Some(WrittenNote { path, digest: None })
+        });
+        // A document may be where another one was.
+        let notes: Vec<WrittenNote> = left.chain(written).collect();
+        if notes.is_empty() {
             return;
         }
         // The write has happened, whatever becomes of the index: the next call compares it with the disk again.
-        if let Err(error) = self.index.written(&paths) {
+        if let Err(error) = self.index.written(notes) {
             tracing::warn!(%error, "the index could not follow a write");
         }
     }

@@ -19,7 +19,7 @@ mod tests;
 mod watcher;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{
         Arc, OnceLock,
@@ -30,11 +30,11 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use sectile_markdown::NotePath;
+use sectile_markdown::{Digest, NotePath};
 pub use sectile_retrieval::{CacheFolder, CachedIndex};
 use sectile_vault::{RootError, Walk};
 
-use self::engine::Engine;
+use self::engine::{Engine, MOST_AT_ONCE};
 pub use self::{
     facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
@@ -64,6 +64,29 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const MOST_PATIENCE: Duration = Duration::from_millis(750);
 /// How often a waiting call checks whether it was cancelled.
 const TICK: Duration = Duration::from_millis(10);
+/// How often the cache is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+/// The limits of a folder that is not under test.
+const LIMITS: LiveFolderLimits = LiveFolderLimits {
+    watches: usize::MAX,
+    stalled: Duration::from_secs(10),
+    cache_busy: Duration::from_secs(2),
+    cache_slow: Duration::from_secs(30),
+};
+
+/// Limits that tests make small: how much is asked of the system, and how long callers wait for something that may never
+/// come.
+#[derive(Clone, Copy, Debug)]
+struct LiveFolderLimits {
+    /// The most folders that are watched; with none, the system is not asked to report changes.
+    watches: usize,
+    /// For an index that does not grow.
+    stalled: Duration,
+    /// For a cache that another process is writing.
+    cache_busy: Duration,
+    /// For the cache that this process is writing.
+    cache_slow: Duration,
+}
 
 /// How a folder is opened.
 #[derive(Clone, Debug)]
@@ -82,14 +105,32 @@ pub struct LiveFolderOptions {
     pub background: bool,
 }
 
+/// A note as this process has just left it.
+#[derive(Clone, Debug)]
+pub struct WrittenNote {
+    /// Its path.
+    pub path: NotePath,
+    /// The digest of its bytes; `None` if it is gone.
+    pub digest: Option<Digest>,
+}
+
+/// What this process wrote and the index does not have yet.
+#[derive(Debug, Default)]
+struct OwnWrites {
+    notes: BTreeMap<NotePath, Option<Digest>>,
+    /// When the first and the last of them was written.
+    times: Option<(Instant, Instant)>,
+}
+
 /// A folder and its index, shared by all callers.
 pub struct LiveFolder {
     storage: Arc<FolderStorage>,
     library: Arc<Library>,
     models: Models,
     options: LiveFolderOptions,
-    /// Whether the system may be asked to report changes.
-    may_watch: bool,
+    limits: LiveFolderLimits,
+    /// Grows with every folder that is listed and every note that is indexed.
+    steps: AtomicU64,
     state: Mutex<Arc<FolderState>>,
     engine: Mutex<Engine>,
     /// Notified together with the lock of the engine, whenever there is a new state.
@@ -97,6 +138,8 @@ pub struct LiveFolder {
     /// Whether the folder was listed once, and whether that was tried.
     is_listed: AtomicBool,
     is_tried: AtomicBool,
+    /// What this process wrote and the index does not have yet. Every call takes it in before it answers.
+    own: Mutex<OwnWrites>,
     /// Notes that other programs changed since it was last asked for.
     external: Mutex<BTreeSet<NotePath>>,
     /// Wakes the thread in the background, which ends when this is dropped.
@@ -115,14 +158,29 @@ impl LiveFolder {
         // The models are part of the program, so that only a broken build lacks them.
         let models =
             Models::built_in().map_err(|_| RootError::Unreadable(std::io::ErrorKind::Other))?;
-        Self::open_with(options, models, true)
+        Self::open_with(options, models, LIMITS)
     }
 
     fn open_with(
         options: LiveFolderOptions,
         models: Models,
-        may_watch: bool,
+        limits: LiveFolderLimits,
     ) -> Result<Arc<Self>, RootError> {
+        let (live, woken) = Self::unattended(options, models, limits)?;
+        let weak = Arc::downgrade(&live);
+        let thread = std::thread::Builder::new().name("live_folder".to_owned());
+        match thread.spawn(move || background::keep_up(&weak, &woken)) {
+            Ok(_) => Ok(live),
+            Err(error) => Err(RootError::Unreadable(error.kind())),
+        }
+    }
+
+    /// Returns a folder that nothing is done for in the background, and the receiver that is to be woken.
+    fn unattended(
+        options: LiveFolderOptions,
+        models: Models,
+        limits: LiveFolderLimits,
+    ) -> Result<(Arc<Self>, mpsc::Receiver<()>), RootError> {
         let storage = Arc::new(FolderStorage::documents(
             &options.location,
             options.walk.clone(),
@@ -142,7 +200,7 @@ impl LiveFolder {
                 in_memory_reason: None,
                 detection: ChangeDetection::Listing,
             },
-            links: OnceLock::new(),
+            mentions: OnceLock::new(),
             names: OnceLock::new(),
             facets: OnceLock::new(),
         };
@@ -152,23 +210,20 @@ impl LiveFolder {
             storage,
             models,
             options,
-            may_watch,
+            limits,
+            steps: AtomicU64::new(0),
             state: Mutex::new(Arc::new(state)),
             engine: Mutex::new(Engine::new()),
             published: Condvar::new(),
             is_listed: AtomicBool::new(false),
             is_tried: AtomicBool::new(false),
+            own: Mutex::default(),
             external: Mutex::default(),
             waker,
             opened_at: Instant::now(),
             called_at: AtomicU64::new(0),
         });
-        let weak = Arc::downgrade(&live);
-        let thread = std::thread::Builder::new().name("live_folder".to_owned());
-        match thread.spawn(move || background::keep_up(&weak, &woken)) {
-            Ok(_) => Ok(live),
-            Err(error) => Err(RootError::Unreadable(error.kind())),
-        }
+        Ok((live, woken))
     }
 
     /// Returns the state of the folder as it is now: everything that other programs completed before this call is in
@@ -183,7 +238,7 @@ impl LiveFolder {
         self.look_now(Some(PATIENCE), stop)
     }
 
-    /// Returns the state of the folder as it is now, once everything is in.
+    /// Returns the state of the folder as it is now, once everything is in, or nothing more has come in for a long time.
     ///
     /// # Errors
     /// As [`Self::current`].
@@ -202,11 +257,20 @@ impl LiveFolder {
         let arrived = Instant::now();
         self.called();
         let is_over = || patience.is_some_and(|patience| arrived.elapsed() >= patience);
+        let mut grown = (self.steps.load(Ordering::Relaxed), arrived);
+        let mut is_stalled = || {
+            let steps = self.steps.load(Ordering::Relaxed);
+            if steps != grown.0 {
+                grown = (steps, Instant::now());
+            }
+            grown.1.elapsed() >= self.limits.stalled
+        };
         let mut engine = loop {
             if let Some(engine) = self.engine.try_lock_for(TICK) {
                 break engine;
             }
-            if stop() {
+            // A disk that does not answer holds up whoever reads from it, but not everybody else.
+            if stop() || is_stalled() {
                 return Err(LibraryError::Cancelled);
             }
             if is_over() && !self.is_listed() {
@@ -219,6 +283,10 @@ impl LiveFolder {
         while !self.is_listed() || !engine.pending.is_empty() {
             let is_something_in = self.state.lock().progress.indexed > 0;
             if is_over() && (is_something_in || arrived.elapsed() >= MOST_PATIENCE) {
+                break;
+            }
+            if is_stalled() {
+                tracing::warn!("the index does not grow: the rest of it is not waited for");
                 break;
             }
             if stop() {
@@ -235,34 +303,59 @@ impl LiveFolder {
         Ok(self.now())
     }
 
-    /// Brings the index up to date with notes that this process has just written.
+    /// Takes note of what this process has just written. The next call reads it before it answers, and if none comes soon,
+    /// the background does: whoever writes does not wait for the index, and several edits of a note are indexed once.
+    /// Many notes at a time are indexed at once.
     ///
     /// # Errors
-    /// As [`Self::current`].
-    pub fn written(&self, paths: &[NotePath]) -> Result<(), LibraryError> {
+    /// As [`Self::current`], for many notes. What could not be read is looked for by the next call.
+    pub fn written(
+        &self,
+        notes: impl IntoIterator<Item = WrittenNote>,
+    ) -> Result<(), LibraryError> {
         self.called();
-        let mut engine = self.engine.lock();
-        if !self.is_listed() {
-            // They are found by the first listing, which is still to come.
-            return Ok(());
+        let (is_first, is_much) = {
+            let mut own = self.own.lock();
+            let is_first = own.notes.is_empty();
+            for note in notes {
+                own.notes.insert(note.path, note.digest);
+            }
+            let now = Instant::now();
+            own.times = Some(own.times.map_or((now, now), |(first, _)| (first, now)));
+            (is_first, own.notes.len() > MOST_AT_ONCE)
+        };
+        if is_much {
+            let mut engine = self.engine.lock();
+            return self.catch_up(&mut engine, &|| false).map(|_| ());
         }
-        let paths = paths.iter().cloned().collect();
-        self.examine(&mut engine, paths, true, &|| false)
+        if is_first {
+            self.wake();
+        }
+        Ok(())
     }
 
     /// Waits until everything is in, and in the cache if there is one. For programs that end afterwards; a server writes
-    /// its cache when nothing else happens.
+    /// its cache when nothing else happens. A cache that another process holds, or a disk that does not answer, is not
+    /// waited for forever: what is missing from the cache is read again by the next process.
     ///
     /// # Errors
-    /// [`LibraryError::Cancelled`] when the caller no longer waits.
+    /// As [`Self::current`], and [`LibraryError::Cancelled`] when the cache was not written in time.
     pub fn settle(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
         self.complete(stop)?;
+        let began = Instant::now();
+        let mut asked: Option<Instant> = None;
         let mut engine = self.engine.lock();
         while engine.uncached.is_some() || engine.is_caching {
-            if stop() {
+            let limit = match engine.is_caching {
+                true => self.limits.cache_slow,
+                false => self.limits.cache_busy,
+            };
+            if stop() || began.elapsed() >= limit {
                 return Err(LibraryError::Cancelled);
             }
-            if !engine.is_awaited {
+            // Where another process holds the cache, it is tried again and again, but not without a pause.
+            if asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN) {
+                asked = Some(Instant::now());
                 engine.is_awaited = true;
                 self.wake();
             }
@@ -292,6 +385,11 @@ impl LiveFolder {
 
     fn set_tried(&self) {
         self.is_tried.store(true, Ordering::Release);
+    }
+
+    /// Notes that the index grows.
+    fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
     fn wake(&self) {

@@ -47,35 +47,47 @@ impl Corpus {
     /// have no chunks, and neither do duplicates.
     #[must_use]
     pub fn new(segments: Vec<Segment>, documents: &[DocumentLocation]) -> Self {
-        Self::of(Vec::new(), &Documents::default(), segments, documents)
+        let empty = Self {
+            files: Vec::new(),
+            words: Segments::new(std::iter::empty()),
+            documents: Documents::default(),
+        };
+        empty.with_changes(&[], segments, documents)
     }
 
-    /// Returns a corpus with `added` after the segments of this one, and with these live documents. Its cost grows with
-    /// the number of documents and the length of those that changed, not with the number of chunks.
+    /// Returns a corpus with `added` after the segments of this one, without those whose numbers are in `dropped`, and
+    /// with these live documents. Its cost grows with the number of documents and the length of those that changed, not
+    /// with the number of chunks.
     #[must_use]
-    pub fn with_changes(&self, added: Vec<Segment>, documents: &[DocumentLocation]) -> Self {
-        Self::of(self.files.clone(), &self.documents, added, documents)
-    }
-
-    fn of(
-        mut files: Vec<CorpusSegment>,
-        before: &Documents,
+    pub fn with_changes(
+        &self,
+        dropped: &[usize],
         added: Vec<Segment>,
         documents: &[DocumentLocation],
     ) -> Self {
-        let mut first_slot = files.last().map_or(0, |last| last.slots().end);
-        for segment in added {
+        let kept = self.files.iter().enumerate();
+        let kept = kept.filter(|(number, _)| !dropped.contains(number));
+        let kept = kept.map(|(number, file)| (Some(number), file.clone()));
+        let added = added.into_iter().map(|segment| {
             let living = Arc::new(LivePassages::none(segment.chunks()));
-            files.push(CorpusSegment {
+            let file = CorpusSegment {
                 living,
-                first_slot,
+                first_slot: 0,
                 segment,
-            });
-            first_slot += files.last().map_or(0, |file| file.segment.chunks());
+            };
+            (None, file)
+        });
+        let (origins, mut files): (Vec<Option<usize>>, Vec<CorpusSegment>) =
+            kept.chain(added).unzip();
+        let mut first_slot = 0;
+        for file in &mut files {
+            file.first_slot = first_slot;
+            first_slot = file.slots().end;
         }
         let documents = Documents::new(&files, documents);
         for (number, file) in files.iter_mut().enumerate() {
-            for (document, is_live) in documents.changes(before, number) {
+            for (document, is_live) in documents.changes(number, (&self.documents, origins[number]))
+            {
                 let words = file.segment.words();
                 let living = Arc::make_mut(&mut file.living);
                 for chunk in file.segment.chunks_of(document) {

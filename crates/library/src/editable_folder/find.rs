@@ -89,8 +89,11 @@ impl EditableFolder {
         if given == Ok(GivenId::Top) {
             return Ok(FoundTarget::Top);
         }
-        let state = self.index.current(stop).map_err(FindError::Library)?;
         let exactly = Some(id).filter(|_| given != Err(MalformedId::TooLong));
+        if let Some(found) = exactly.and_then(|id| self.canonical(id)) {
+            return Ok(found);
+        }
+        let state = self.index.current(stop).map_err(FindError::Library)?;
         if let Some(found) = exactly.and_then(|id| self.find_exactly(&state, id)) {
             return Ok(found);
         }
@@ -123,6 +126,20 @@ impl EditableFolder {
         id.match_indices('#').take(MAX_CUTS).find_map(|(at, _)| {
             let note = state.names().note(&id[..at])?;
             self.find_section(&note.path, trim(&id[at + 1..])).ok()
+        })
+    }
+
+    /// Returns the section with this id, if it is one that an answer gave: the path of a document and a lasting id in it.
+    /// The document itself tells, so that the index is not needed.
+    pub(super) fn canonical(&self, id: &str) -> Option<FoundTarget> {
+        let (document, section) = id.split_once('#')?;
+        let path = NotePath::parse_vault(document).ok().filter(is_markdown)?;
+        let view = self.editor.view(&path).ok()?;
+        let is_it = *view.path() == path && path.as_str() == document && may_be_id(section);
+        let is_it = is_it && view.position_of(section).is_some();
+        is_it.then(|| FoundTarget::Section {
+            path,
+            id: section.to_owned(),
         })
     }
 
@@ -287,8 +304,7 @@ impl EditableFolder {
 
     /// Finds a section by its lasting id, wherever it is; `None` if nothing has or had the id.
     fn section_by_id(&self, id: &str) -> Result<Option<FoundTarget>, FindError> {
-        let may_be_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-~".contains(c);
-        if !id.contains('-') || !id.chars().all(may_be_id) {
+        if !may_be_id(id) {
             return Ok(None);
         }
         let section = SectionRef {
@@ -320,6 +336,12 @@ impl EditableFolder {
             }
         }
     }
+}
+
+/// Returns whether a text has the form of a section's lasting id.
+fn may_be_id(text: &str) -> bool {
+    let is_usual = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-~".contains(c);
+    text.contains('-') && text.chars().all(is_usual)
 }
 
 /// Returns a path with slashes, whichever were written.

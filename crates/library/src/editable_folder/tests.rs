@@ -9,7 +9,7 @@ use sectile_vault::{
     JournalKey, PathRules,
     editor::{
         CreateDocument, DeleteDocument, DeleteSection, MoveSection, Operation, Placement,
-        RenameDocument, SectionRef, View,
+        RenameDocument, RenameSection, SectionRef, View,
     },
 };
 
@@ -489,4 +489,124 @@ proptest! {
             (Ok(_), _) => {}
         }
     }
+}
+
+/// Links in many spellings, most of which lead to one of [`NOTES`].
+const LINKS: [&str; 14] = [
+    "[[plan]]",
+    "[[Plan#Two]]",
+    "[[winter]]",
+    "[[sub/plan|x]]",
+    "![[b]]",
+    "[[./b]]",
+    "[x](plan.md)",
+    "[x](./sub/../plan.md#two)",
+    "[x](/plan)",
+    "[x](pl%61n.md)",
+    "[x](../plan.md)",
+    "<a href=\"b.md\">x</a>",
+    "[x][r]\n\n[r]: b.md",
+    "no link",
+];
+const NOTES: [&str; 5] = ["plan.md", "b.md", "sub/plan.md", "sub/b.md", "c.md"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// What the index says about links is enough: a change repairs and reports what it does when every note is read.
+    #[test]
+    fn a_change_repairs_the_links_that_the_editor_alone_repairs(
+        links in proptest::collection::vec((any::<bool>(), proptest::collection::vec(0..LINKS.len(), 0..4)), NOTES.len()),
+        which in 0..NOTES.len(),
+        change in 0..4_usize,
+    ) {
+        let texts: Vec<String> = links.iter().map(|(has_alias, links)| {
+            let start = if *has_alias { "---\naliases: [Winter]\n---\n" } else { "" };
+            let links: Vec<&str> = links.iter().map(|link| LINKS[*link]).collect();
+            format!("{start}# One\n\n{}\n\n## Two\n", links.join("\n\n"))
+        }).collect();
+        let files: Vec<(&str, &str)> = NOTES.into_iter().zip(texts.iter().map(String::as_str)).collect();
+        let at = path(NOTES[which]);
+        let renamed = |to: &str| Operation::RenameDocument(RenameDocument {
+            path: at.clone(),
+            new_path: path(to),
+            repair_links: true,
+        });
+        let operation = match change {
+            0 => renamed("sub/new.md"),
+            1 => renamed("sub/deep/b.md"),
+            2 => Operation::DeleteDocument(DeleteDocument { path: at.clone(), expected_hash: None }),
+            _ => Operation::Rename(RenameSection {
+                path: Some(at.clone()),
+                section: SectionRef { id: None, heading: Some("Two".to_owned()) },
+                heading: "Three".to_owned(),
+                level: None,
+                repair_links: true,
+                expected_hash: None,
+            }),
+        };
+        let request = WriteRequest::new(vec![operation], "test", "tester");
+        let outcome = |by_index: bool| {
+            let bench = Bench::new(&files);
+            let report = match by_index {
+                true => bench.folder.write(&request, CallHooks::none()),
+                false => bench.folder.editor.write(&request, CallHooks::none()),
+            };
+            let report = report.unwrap();
+            let state = bench.folder.index.complete(&|| false).unwrap();
+            let texts: Vec<(String, String)> = state.notes().iter().map(|note| {
+                let text = fs::read_to_string(bench.on_disk.path().join(note.path.as_str()));
+                (note.path.to_string(), text.unwrap())
+            }).collect();
+            (report.repaired_links, report.broken_links, texts)
+        };
+        prop_assert_eq!(outcome(true), outcome(false));
+    }
+}
+
+#[test]
+fn a_canonical_id_is_found_without_the_index() {
+    let bench = Bench::with_rules(
+        &[
+            ("plan.md", "# Plan\n\n## Budget\n"),
+            ("sub/plan.md", "---\naliases: [plan.md]\n---\n# Other\n"),
+            ("secret/plan.md", "# Secret\n"),
+        ],
+        &["secret/"],
+    );
+    let id = bench.id("plan.md", "Budget");
+    let section = FoundTarget::Section {
+        path: path("plan.md"),
+        id: id.clone(),
+    };
+    assert_eq!(
+        bench.folder.canonical(&format!("plan.md#{id}")),
+        Some(section.clone())
+    );
+    assert_eq!(bench.find(&format!("plan.md#{id}")), Ok(section.clone()));
+    // Everything else is looked up, with the same result where it is one.
+    for given in [
+        "Plan",
+        "plan",
+        "./plan.md",
+        "PLAN.md",
+        "sub/../plan.md",
+        "[[plan]]",
+    ] {
+        assert_eq!(
+            bench.folder.canonical(&format!("{given}#{id}")),
+            None,
+            "{given}"
+        );
+    }
+    for given in [
+        "plan.md#Budget",
+        "plan.md#budget",
+        "plan.md#",
+        "plan.md",
+        "secret/plan.md#secret-1",
+    ] {
+        assert_eq!(bench.folder.canonical(given), None, "{given}");
+    }
+    assert_eq!(bench.find(&format!("sub/plan.md#{id}")), Ok(section));
 }

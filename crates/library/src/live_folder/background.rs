@@ -25,7 +25,7 @@ use crate::{
     },
     left_out::WhyLeftOut,
     live_folder::{
-        FolderChanges, InMemoryReason, LiveFolder, NoteRecord,
+        FolderChanges, InMemoryReason, LiveFolder, NoteChange, NoteRecord,
         cache::CachedState,
         encode_records,
         engine::{PendingNote, examined, left_out, touched},
@@ -41,6 +41,12 @@ const LARGEST_ROUND: usize = 8_192;
 /// The cache is written when nothing changed for this long, or after the longest time.
 const QUIET: Duration = Duration::from_secs(1);
 const LONGEST_UNCACHED: Duration = Duration::from_secs(30);
+/// What this process wrote is indexed when nothing was written for this long, or after the longest time, unless a call
+/// needs it before.
+const WRITTEN_QUIET: Duration = Duration::from_millis(50);
+const WRITTEN_LONGEST: Duration = Duration::from_millis(500);
+/// Writing the cache takes at most about one part in so many of the time.
+const SHARE_OF_CACHE: u32 = 20;
 /// More small segments in memory are merged at once: each makes every search a little slower.
 const MOST_IN_MEMORY: usize = 64;
 /// How often changes are looked for that nobody reported, and other processes' work in the cache.
@@ -78,6 +84,8 @@ pub(super) fn keep_up(weak: &Weak<LiveFolder>, woken: &mpsc::Receiver<()>) {
 #[derive(Default)]
 struct Keeper {
     store: Option<Arc<Store>>,
+    /// How long it took to write the cache the last time.
+    cache_time: Duration,
     /// When changes were last looked for that nobody reported.
     looked_at: Option<Instant>,
     /// When the second tier was last looked for on disk.
@@ -135,7 +143,7 @@ impl Keeper {
                 state.contents.notes = cached.notes;
                 state.snapshot = cached.snapshot;
                 // A caller that did not wait may have asked for these while nothing was known.
-                (state.links, state.names, state.facets) = Default::default();
+                (state.mentions, state.names, state.facets) = Default::default();
             }
         }
         let reconciled = listed.and_then(|listed| live.reconcile(&mut engine, listed));
@@ -148,6 +156,7 @@ impl Keeper {
 
     /// Does the work that is due, and returns the pause before the next round.
     fn work(&mut self, live: &Arc<LiveFolder>) -> Duration {
+        let until_written = live.index_written();
         if let Err(error) = self.index(live) {
             tracing::debug!(?error, "the folder cannot be indexed");
         }
@@ -155,19 +164,24 @@ impl Keeper {
             let mut engine = live.engine.lock();
             (engine.uncached, std::mem::take(&mut engine.is_awaited))
         };
+        // Where writing takes long, it is done less often.
+        let least = self.cache_time * SHARE_OF_CACHE;
         let is_due = |(last, first): (Instant, Instant)| {
-            last.elapsed() >= QUIET || first.elapsed() >= LONGEST_UNCACHED
+            last.elapsed() >= QUIET.max(least) || first.elapsed() >= LONGEST_UNCACHED.max(least)
         };
         let in_memory = {
             let snapshot = &live.now().snapshot;
             snapshot.segments.len() - snapshot.disk_segments
         };
-        let is_due = is_awaited || in_memory > MOST_IN_MEMORY || uncached.is_some_and(is_due);
-        if uncached.is_some() && is_due {
+        if uncached.is_some() && (is_awaited || uncached.is_some_and(is_due)) {
+            let began = Instant::now();
             live.engine.lock().is_caching = true;
             self.cache(live);
             live.engine.lock().is_caching = false;
             live.published.notify_all();
+            self.cache_time = began.elapsed();
+        } else if in_memory > MOST_IN_MEMORY {
+            live.compact_in_memory();
         }
         if self.looked_at.is_none_or(|at| at.elapsed() >= PAUSE) {
             let is_first = self.looked_at.is_none();
@@ -179,12 +193,13 @@ impl Keeper {
         if live.engine.lock().uncached.is_none() {
             self.fill(live);
         }
-        match (live.engine.lock().uncached, self.retry) {
+        let pause = match (live.engine.lock().uncached, self.retry) {
             (Some(_), _) => QUIET / 4,
             (None, _) if self.filler.is_some() => FILL_CHECK,
             (None, Some((at, _))) => at.saturating_duration_since(Instant::now()).min(PAUSE),
             (None, _) => PAUSE,
-        }
+        };
+        until_written.map_or(pause, |until| pause.min(until))
     }
 
     /// Indexes the notes that wait for it, the most recently changed first.
@@ -381,6 +396,24 @@ type WaitingNote = (NotebookFile, PendingNote);
 type CacheTarget<'a> = (&'a Store, &'a Writer<'a>);
 
 impl LiveFolder {
+    /// Indexes what this process wrote, if it is not being written right now; otherwise returns how long to wait.
+    fn index_written(&self) -> Option<Duration> {
+        let (first, last) = self.own.lock().times?;
+        let until = (last + WRITTEN_QUIET).min(first + WRITTEN_LONGEST);
+        let until = until.saturating_duration_since(Instant::now());
+        if !until.is_zero() {
+            return Some(until);
+        }
+        let mut engine = self.engine.lock();
+        if self.is_listed()
+            && let Err(error) = self.catch_up(&mut engine, &|| false)
+        {
+            // The next call lists the folder, and says what is wrong with it.
+            tracing::debug!(?error, "what was written cannot be indexed");
+        }
+        None
+    }
+
     /// Returns the notes to index next, sorted by path.
     fn waiting(&self, most: usize) -> Vec<WaitingNote> {
         let engine = self.engine.lock();
@@ -457,9 +490,12 @@ impl LiveFolder {
             let path = path.clone();
             updates.push(NoteUpdate { path, now });
         }
-        let is_external = |path: &NotePath| {
-            let at = batch.binary_search_by(|(listed, _)| listed.notebook.cmp(path));
-            at.is_ok_and(|at| batch[at].1.is_external)
+        let is_external = |change: &NoteChange| {
+            let at = change.path().and_then(|path| {
+                let at = batch.binary_search_by(|(listed, _)| listed.notebook.cmp(path));
+                at.ok()
+            });
+            at.is_some_and(|at| batch[at].1.is_external)
         };
         self.publish(&mut engine, &is_external, |state| {
             state.apply(updates, segments)
@@ -492,7 +528,7 @@ impl LiveFolder {
             collection: TOP,
             embedder: first,
             stop: &|| is_alone(self),
-            progress: &|| {},
+            progress: &|| self.step(),
         };
         build_with(job, candidates, cut, |file| {
             let on_disk = target.and_then(|(store, writer)| {
@@ -508,6 +544,7 @@ impl LiveFolder {
     }
 
     /// Puts the notes of small and mostly unused segments, and of those in memory if there is a cache, into new ones.
+    /// Without a cache to write to, those on disk stay as they are.
     fn compact(self: &Arc<Self>, target: Option<CacheTarget<'_>>) -> Result<(), LibraryError> {
         let state = self.now();
         let snapshot = &state.snapshot;
@@ -515,8 +552,12 @@ impl LiveFolder {
         let dissolved = dissolved_segments(&snapshot.segments, places);
         let is_moved = |place: DocumentLocation| {
             let is_in_memory = place.segment >= snapshot.disk_segments;
-            why_nowhere(place).is_none()
-                && ((is_in_memory && target.is_some()) || dissolved.contains(&place.segment))
+            let is_dissolved = dissolved.contains(&place.segment);
+            let is_moved = match target {
+                Some(_) => is_in_memory || is_dissolved,
+                None => is_in_memory && is_dissolved,
+            };
+            why_nowhere(place).is_none() && is_moved
         };
         let listed: Vec<NotebookFile> = state
             .notes()
@@ -558,10 +599,12 @@ impl LiveFolder {
         drop(state);
         self.publish(&mut engine, &|_| false, |state| {
             let changes = state.apply(updates, segments);
-            // Those that were dissolved are not needed any more.
-            let snapshot = &state.snapshot;
-            let notebooks = snapshot.notebooks.to_vec();
-            state.snapshot = snapshot.assembled(notebooks, snapshot.named_segments());
+            if target.is_some() {
+                // Those that were dissolved are not needed any more.
+                let snapshot = &state.snapshot;
+                let notebooks = snapshot.notebooks.to_vec();
+                state.snapshot = snapshot.assembled(notebooks, snapshot.named_segments());
+            }
             changes
         });
         Ok(())

@@ -20,7 +20,7 @@ use crate::{
     indexing::{CutNotebook, LONGEST_CHUNK, build_segment, nowhere},
     left_out::WhyLeftOut,
     live_folder::{
-        ChangeDetection, FolderChanges, FolderState, LiveFolder, NoteRecord,
+        ChangeDetection, FolderChanges, FolderState, LiveFolder, NoteChange, NoteRecord, OwnWrites,
         state::{NotePlace, NoteUpdate, difference},
         watcher::{Hints, Watcher},
     },
@@ -29,13 +29,16 @@ use crate::{
 };
 
 /// The most notes, and bytes of notes, that a call reads and indexes itself.
-const MOST_AT_ONCE: usize = 64;
+pub(super) const MOST_AT_ONCE: usize = 64;
 const MOST_BYTES_AT_ONCE: u64 = 4 << 20;
 /// More hints than this cost more than listing the folder: each is compared with everything that waits.
 const MOST_HINTS: usize = 1_024;
 /// Clocks of files are coarse: one that changed this shortly before it was read may change again without a new time.
 const COARSE_LOCAL: u64 = 100_000_000;
 const COARSE_ELSEWHERE: u64 = 3_000_000_000;
+
+/// Notes that this process wrote, and the digest that each had then; `None` if it was gone.
+pub(super) type WrittenNotes = BTreeMap<NotePath, Option<Digest>>;
 
 /// The state of the comparison with the disk.
 pub(super) struct Engine {
@@ -110,6 +113,17 @@ impl Engine {
         self.pending.insert(path, note);
     }
 
+    /// Returns the paths that the system reported since the last time. If it reported more than it can name, the folder
+    /// must be listed.
+    pub(super) fn drain(&mut self) -> BTreeSet<NotePath> {
+        let mut hints = Hints::default();
+        if let Some(watcher) = &mut self.watcher {
+            watcher.drain(&mut hints);
+        }
+        self.must_list |= hints.is_everything || hints.paths.len() > MOST_HINTS;
+        hints.paths
+    }
+
     fn detection(&self) -> ChangeDetection {
         match self.watcher {
             Some(_) => ChangeDetection::Events,
@@ -136,19 +150,59 @@ impl LiveFolder {
             tracing::warn!("the index was changed by another program and will be rebuilt");
             self.forget(engine);
         }
-        let mut hints = Hints::default();
-        match &mut engine.watcher {
-            Some(watcher) => watcher.drain(&mut hints),
-            None => engine.must_list |= engine.listed_at.is_none_or(|listed| listed < arrived),
+        if engine.watcher.is_none() {
+            engine.must_list |= engine.listed_at.is_none_or(|listed| listed < arrived);
         }
-        engine.must_list |= hints.is_everything || hints.paths.len() > MOST_HINTS;
+        match self.catch_up(engine, stop)? {
+            true => self.list(engine, stop),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes in what this process wrote, and what the system reported. Returns whether the folder must be listed too.
+    pub(super) fn catch_up(
+        &self,
+        engine: &mut Engine,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, LibraryError> {
+        // Reports about own notes are read before the notes are, so that they are not looked at again.
+        let mut hinted = engine.drain();
+        if !self.is_listed() {
+            return Ok(true);
+        }
+        // First the own ones: a folder made for one of them is among the others, and what is known in it is not news.
+        let own = self.take_written(engine)?;
         if engine.must_list {
-            return self.list(engine, stop);
+            return Ok(true);
         }
-        if hints.paths.is_empty() {
+        hinted.retain(|path| !own.contains_key(path));
+        self.examine_hinted(engine, hinted, None, stop)?;
+        Ok(engine.must_list)
+    }
+
+    /// Takes in what this process wrote.
+    pub(super) fn take_written(&self, engine: &mut Engine) -> Result<WrittenNotes, LibraryError> {
+        let OwnWrites { notes, .. } = std::mem::take(&mut *self.own.lock());
+        let paths = notes.keys().cloned().collect();
+        self.examine_hinted(engine, paths, Some(&notes), &|| false)?;
+        Ok(notes)
+    }
+
+    /// Compares the state with the disk at paths that are known to nobody else any more.
+    fn examine_hinted(
+        &self,
+        engine: &mut Engine,
+        paths: BTreeSet<NotePath>,
+        own: Option<&WrittenNotes>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), LibraryError> {
+        if paths.is_empty() {
             return Ok(());
         }
-        self.examine(engine, hints.paths, false, stop)
+        let examined = self.examine(engine, paths, own, stop);
+        // Whatever was not looked at is found by listing.
+        engine.must_list |= examined.is_err();
+        examined
     }
 
     /// Drops everything that is indexed.
@@ -159,7 +213,7 @@ impl LiveFolder {
         now.contents.notes.clear();
         now.snapshot = Snapshot::empty(self.models, (self.options.clock)());
         now.progress.left_out = 0;
-        (now.links, now.names, now.facets) = Default::default();
+        (now.mentions, now.names, now.facets) = Default::default();
     }
 
     /// Lists the folder, and compares the state with the list.
@@ -179,7 +233,7 @@ impl LiveFolder {
         listed: FolderListing,
     ) -> Result<(), LibraryError> {
         let differences = self.compared(engine, listed);
-        self.resolve(engine, differences, false)?;
+        self.resolve(engine, differences, None)?;
         engine.must_list = false;
         self.set_listed();
         Ok(())
@@ -195,15 +249,17 @@ impl LiveFolder {
         let identity = root.identity().ok_or(LibraryError::FolderNotFound)?;
         let began = Instant::now();
         if engine.identity != Some(identity) {
-            let may_watch = root.is_on_local_disk() && self.may_watch;
+            let most = self.limits.watches;
+            let may_watch = root.is_on_local_disk() && most > 0;
             engine.watcher = match may_watch {
-                true => Watcher::new(root.location()),
+                true => Watcher::new(root.location(), most),
                 false => None,
             };
             engine.identity = Some(identity);
         }
         let mut watcher = engine.watcher.take();
         let listed = self.storage.inventory(None, &|| stop(), &mut |folder| {
+            self.step();
             if watcher
                 .as_mut()
                 .is_some_and(|watcher| !watcher.watch(folder))
@@ -239,6 +295,7 @@ impl LiveFolder {
     ) -> Result<(), LibraryError> {
         let listed = self.storage.inventory(None, &|| stop(), &mut |_| {})?;
         let mut engine = self.engine.lock();
+        self.take_written(&mut engine)?;
         if engine.watcher.is_none() || engine.must_list {
             return Ok(());
         }
@@ -254,7 +311,7 @@ impl LiveFolder {
         paths.extend(differences.candidates.into_keys());
         match paths.is_empty() {
             true => Ok(()),
-            false => self.examine(&mut engine, paths, false, stop),
+            false => self.examine(&mut engine, paths, None, stop),
         }
     }
 
@@ -288,25 +345,12 @@ impl LiveFolder {
         note.stamp == *stamp && !may_be_readable_now && !engine.recent.contains(&note.path)
     }
 
-    /// Compares the state with the disk at these paths. `is_own` says that this process changed them.
+    /// Compares the state with the disk at these paths. `own` says how this process left them, if it changed them.
     pub(super) fn examine(
         &self,
         engine: &mut Engine,
         paths: BTreeSet<NotePath>,
-        is_own: bool,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(), LibraryError> {
-        let examined = self.examine_paths(engine, paths, is_own, stop);
-        // The hints are gone, so everything is compared next time.
-        engine.must_list |= examined.is_err();
-        examined
-    }
-
-    fn examine_paths(
-        &self,
-        engine: &mut Engine,
-        paths: BTreeSet<NotePath>,
-        is_own: bool,
+        own: Option<&WrittenNotes>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), LibraryError> {
         let mut differences = Differences::default();
@@ -333,7 +377,7 @@ impl LiveFolder {
                 }
             }
         }
-        self.resolve(engine, differences, is_own)
+        self.resolve(engine, differences, own)
     }
 
     /// Notes that nothing is at `path` any more (if `is_gone`), and nothing below it.
@@ -437,7 +481,7 @@ impl LiveFolder {
         &self,
         engine: &mut Engine,
         differences: Differences,
-        is_own: bool,
+        own: Option<&WrittenNotes>,
     ) -> Result<(), LibraryError> {
         let Differences {
             mut gone,
@@ -454,7 +498,7 @@ impl LiveFolder {
         let mut updates: BTreeMap<NotePath, _> =
             gone.into_iter().map(|path| (path, None)).collect();
         let mut added = Vec::new();
-        if is_little || is_own {
+        if is_little || own.is_some() {
             added = self.read(engine, candidates, &mut updates)?;
         } else {
             for (path, stamp) in candidates {
@@ -467,8 +511,12 @@ impl LiveFolder {
             .collect();
         let files = files
             .map(|(others, folders)| (others.into_iter().collect(), folders.into_iter().collect()));
-        let is_external = !is_own && self.is_listed();
-        self.publish(engine, &|_| is_external, |state| {
+        let is_listed = self.is_listed();
+        let is_external = |change: &NoteChange| {
+            let own = own.and_then(|own| own.get(change.path()?));
+            is_listed && !own.is_some_and(|digest| is_left(change, *digest))
+        };
+        self.publish(engine, &is_external, |state| {
             let mut changes = state.apply(updates, added);
             if let Some((others, folders)) = files {
                 state.replace_files(others, folders, &mut changes);
@@ -487,6 +535,7 @@ impl LiveFolder {
     ) -> Result<Vec<NamedSegment>, LibraryError> {
         let mut texts = Vec::new();
         for (path, stamp) in candidates {
+            self.step();
             engine.pending.remove(&path);
             match self.storage.read_settled(&path) {
                 SettledNote::Read(bytes, stamp) => {
@@ -562,7 +611,7 @@ impl LiveFolder {
     pub(super) fn publish(
         &self,
         engine: &mut Engine,
-        is_external: &dyn Fn(&NotePath) -> bool,
+        is_external: &dyn Fn(&NoteChange) -> bool,
         change: impl FnOnce(&mut FolderState) -> FolderChanges,
     ) {
         let mut state = self.state.lock();
@@ -581,25 +630,28 @@ impl LiveFolder {
         now.progress.detection = engine.detection();
         now.progress.tier = now.snapshot.state().tier;
         drop(state);
-        let is_text = |change: &&super::NoteChange| {
+        let is_text = |change: &&NoteChange| {
             let digest = |note: &Option<Arc<NoteRecord>>| note.as_ref().map(|note| note.digest);
             digest(&change.before) != digest(&change.after)
         };
         let changed = changes.notes.iter().filter(is_text);
-        for path in changed.filter_map(super::NoteChange::path) {
+        for change in changed {
             let mut external = self.external.lock();
-            match is_external(path) {
-                true => external.insert(path.clone()),
-                false => external.remove(path),
+            match (change.path(), is_external(change)) {
+                (Some(path), true) => external.insert(path.clone()),
+                (Some(path), false) => external.remove(path),
+                (None, _) => false,
             };
         }
+        let had_work = engine.uncached.is_some();
         if !changes.notes.is_empty() {
             let now = Instant::now();
             let first = engine.uncached.map_or(now, |(_, first)| first);
             engine.uncached = Some((now, first));
         }
         self.published.notify_all();
-        if !engine.pending.is_empty() || engine.uncached.is_some() {
+        // As long as something is not in the cache, the background looks after it in short intervals.
+        if !engine.pending.is_empty() || (engine.uncached.is_some() && !had_work) {
             self.wake();
         }
     }
@@ -639,6 +691,14 @@ pub(super) fn left_out(
 ) -> (Arc<NoteRecord>, NotePlace) {
     let note = NoteRecord::left_out(path, stamp, Some(why));
     (Arc::new(note), NotePlace::At(nowhere(why)))
+}
+
+/// Returns whether a note is as this process left it, as far as that is known.
+fn is_left(change: &NoteChange, digest: Option<Digest>) -> bool {
+    match &change.after {
+        Some(after) => after.left_out.is_some() || Some(after.digest) == digest,
+        None => digest.is_none(),
+    }
 }
 
 /// Returns whether a path is below a folder.

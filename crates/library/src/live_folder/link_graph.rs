@@ -26,13 +26,17 @@ const EXTENSION: &str = ".md";
 /// A bound in bytes that no system's paths exceed.
 const LONGEST_PATH: usize = 1 << 12;
 
-/// The links of a folder. Copies are cheap and share what is equal.
-#[derive(Clone, Debug, Default)]
+/// The links of a folder.
+#[derive(Clone, Debug)]
 pub struct LinkGraph {
-    names: NameIndex,
-    mentions: Table<Mention>,
+    names: Arc<NameIndex>,
+    mentions: Arc<LinkMentions>,
     disk: Option<DiskLookup>,
 }
+
+/// The notes of a folder by the names that their links mention. Copies are cheap and share what is equal.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkMentions(Table<Mention>);
 
 /// Finds what is at a path that is not among the files of the folder: something ignored, or behind a link.
 #[derive(Clone)]
@@ -140,33 +144,20 @@ impl LinkTarget {
     }
 }
 
-impl LinkGraph {
+impl LinkMentions {
     /// Collects the links of all notes.
     pub(super) fn new(contents: &FolderContents) -> Self {
-        let mut graph = Self {
-            names: NameIndex::new(contents),
-            ..Self::default()
-        };
-        contents.notes.iter().for_each(|note| graph.add(note));
-        graph
+        let mut mentions = Self::default();
+        contents.notes.iter().for_each(|note| mentions.add(note));
+        mentions
     }
 
-    /// Returns the graph with a way to find files that are not in the index.
-    #[must_use]
-    pub fn with_disk(self, disk: DiskLookup) -> Self {
-        Self {
-            disk: Some(disk),
-            ..self
-        }
-    }
-
-    /// Brings it up to date. `contents` is the state after the changes.
-    pub(super) fn apply(&mut self, contents: &FolderContents, changes: &FolderChanges) {
-        self.names.apply(contents, changes);
+    /// Brings it up to date.
+    pub(super) fn apply(&mut self, changes: &FolderChanges) {
         for change in &changes.notes {
             if let Some(before) = &change.before {
                 for key in mentions(before).into_keys() {
-                    self.mentions.remove(key, &before.path);
+                    self.0.remove(key, &before.path);
                 }
             }
             if let Some(after) = &change.after {
@@ -182,7 +173,27 @@ impl LinkGraph {
                 several => LinkNumbers::Several(several.into()),
             };
             let note = Arc::clone(note);
-            self.mentions.insert(key, &Mention { note, links });
+            self.0.insert(key, &Mention { note, links });
+        }
+    }
+}
+
+impl LinkGraph {
+    /// Creates the graph of a folder with these names, in which links mention them.
+    pub(super) fn new(names: Arc<NameIndex>, mentions: Arc<LinkMentions>) -> Self {
+        Self {
+            names,
+            mentions,
+            disk: None,
+        }
+    }
+
+    /// Returns the graph with a way to find files that are not in the index.
+    #[must_use]
+    pub fn with_disk(self, disk: DiskLookup) -> Self {
+        Self {
+            disk: Some(disk),
+            ..self
         }
     }
 
@@ -288,7 +299,7 @@ impl LinkGraph {
         keys.extend(aliases.map(|alias| TableKey::new(KeyKind::Alias, &name_key(alias))));
         let mut found: BTreeMap<&NotePath, (&Arc<NoteRecord>, Vec<u32>)> = BTreeMap::new();
         for key in keys {
-            for Mention { note, links } in self.mentions.get(key) {
+            for Mention { note, links } in self.mentions.0.get(key) {
                 let there = found.entry(&note.path);
                 let (_, numbers) = there.or_insert_with(|| (note, Vec::new()));
                 numbers.extend(links.as_slice());

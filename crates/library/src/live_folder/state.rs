@@ -8,7 +8,9 @@ use sectile_retrieval::DocumentLocation;
 use crate::{
     folder::FolderStorage,
     indexing::why_nowhere,
-    live_folder::{DiskLookup, FacetIndex, LinkGraph, NameIndex, NoteRecord},
+    live_folder::{
+        DiskLookup, FacetIndex, LinkGraph, NameIndex, NoteRecord, link_graph::LinkMentions,
+    },
     open_collection::{
         readers::ReaderPool,
         snapshot::{NamedSegment, Snapshot, SnapshotNotebook, merge_sorted},
@@ -99,7 +101,7 @@ pub struct FolderState {
     /// Its notebooks are the notes, in the same order.
     pub(super) snapshot: Snapshot,
     pub(super) progress: IndexProgress,
-    pub(super) links: OnceLock<Arc<LinkGraph>>,
+    pub(super) mentions: OnceLock<Arc<LinkMentions>>,
     pub(super) names: OnceLock<Arc<NameIndex>>,
     pub(super) facets: OnceLock<Arc<FacetIndex>>,
 }
@@ -149,16 +151,21 @@ impl FolderState {
     }
 
     /// Returns the links between the notes.
-    pub fn links(&self) -> &LinkGraph {
-        self.links.get_or_init(|| {
-            let storage = Arc::clone(&self.storage);
-            let disk = DiskLookup::new(move |path| storage.find(path));
-            Arc::new(LinkGraph::new(&self.contents).with_disk(disk))
-        })
+    pub fn links(&self) -> LinkGraph {
+        let storage = Arc::clone(&self.storage);
+        let disk = DiskLookup::new(move |path| storage.find(path));
+        let mentions = self
+            .mentions
+            .get_or_init(|| Arc::new(LinkMentions::new(&self.contents)));
+        LinkGraph::new(Arc::clone(self.shared_names()), Arc::clone(mentions)).with_disk(disk)
     }
 
     /// Returns the names of the notes.
     pub fn names(&self) -> &NameIndex {
+        self.shared_names()
+    }
+
+    fn shared_names(&self) -> &Arc<NameIndex> {
         self.names
             .get_or_init(|| Arc::new(NameIndex::new(&self.contents)))
     }
@@ -247,11 +254,11 @@ impl FolderState {
         }
         // Beyond this, computing everything when it is asked for costs less.
         if count * 4 > self.contents.notes.len() + 64 {
-            (self.links, self.names, self.facets) = Default::default();
+            (self.mentions, self.names, self.facets) = Default::default();
             return;
         }
-        if let Some(links) = self.links.get_mut() {
-            Arc::make_mut(links).apply(&self.contents, changes);
+        if let Some(mentions) = self.mentions.get_mut() {
+            Arc::make_mut(mentions).apply(changes);
         }
         if let Some(names) = self.names.get_mut() {
             Arc::make_mut(names).apply(&self.contents, changes);

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 
 use crate::{clock, live_folder::*, testing::SecondTierModel};
 
+mod hazards;
+
 const LARGEST: u64 = 10_000;
 
 fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
@@ -32,7 +34,15 @@ fn opened(folder: &Path) -> Arc<LiveFolder> {
 }
 
 fn open_with(options: LiveFolderOptions, may_watch: bool) -> Arc<LiveFolder> {
-    LiveFolder::open_with(options, Models::built_in().unwrap(), may_watch).unwrap()
+    let limits = LiveFolderLimits {
+        watches: if may_watch { usize::MAX } else { 0 },
+        ..LIMITS
+    };
+    open_limited(options, limits)
+}
+
+fn open_limited(options: LiveFolderOptions, limits: LiveFolderLimits) -> Arc<LiveFolder> {
+    LiveFolder::open_with(options, Models::built_in().unwrap(), limits).unwrap()
 }
 
 fn path(text: &str) -> NotePath {
@@ -51,6 +61,16 @@ fn write(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
+}
+
+/// Tells the index that this process wrote the note at `name`, or removed it.
+fn tell_written(live: &LiveFolder, folder: &Path, name: &str) {
+    let bytes = fs::read(folder.join(name)).ok();
+    let note = WrittenNote {
+        path: path(name),
+        digest: bytes.map(|bytes| Digest::of(&bytes)),
+    };
+    live.written([note]).unwrap();
 }
 
 fn hits(state: &FolderState, query: &str) -> Vec<(String, sectile_markdown::Span, u64)> {
@@ -78,7 +98,7 @@ fn assert_fresh(state: &FolderState, folder: &Path) {
     for note in state.notes() {
         let (links, fresh) = (state.links(), fresh.links());
         let edges = |links: &LinkGraph| (links.out_of(&note.path), links.into(&note.path));
-        assert_eq!(edges(links), edges(fresh), "{}", note.path);
+        assert_eq!(edges(&links), edges(&fresh), "{}", note.path);
     }
     for name in ["one", "Two", "five", "a/b", "fruit"] {
         let (now, then) = (state.names().resolve(name), fresh.names().resolve(name));
@@ -118,7 +138,7 @@ fn edits_are_seen_by_the_next_call() {
     assert_eq!(found(&state, "plum"), ["a/one.md"]);
     assert_eq!(live.take_external_changes(), [path("a/one.md")]);
     write(folder.path(), "a/one.md", "# One\n\nA sloe.\n");
-    live.written(&[path("a/one.md")]).unwrap();
+    tell_written(&live, folder.path(), "a/one.md");
     let state = live.current(&|| false).unwrap();
     assert_eq!(found(&state, "sloe"), ["a/one.md"]);
     assert!(live.take_external_changes().is_empty());
@@ -562,7 +582,7 @@ fn the_second_tier_is_filled_in_the_background_and_answers_when_it_is_complete()
             background,
             ..options(folder.path(), Some(cache.path()))
         };
-        LiveFolder::open_with(options, models, true).unwrap()
+        LiveFolder::open_with(options, models, LIMITS).unwrap()
     };
     let wait_for = |live: &LiveFolder, tier| {
         for _ in 0..2_000 {
@@ -665,7 +685,7 @@ fn make(live: &LiveFolder, folder: &Path, edit: &FolderEdit) {
         FolderEdit::Save(name, text) => {
             let is_written =
                 make_room(NAMES[*name]) && fs::write(at(NAMES[*name]), TEXTS[*text]).is_ok();
-            live.written(&[path(NAMES[*name])]).unwrap();
+            tell_written(live, folder, NAMES[*name]);
             is_written
         }
         FolderEdit::Replace(name, text) => {

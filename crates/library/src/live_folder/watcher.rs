@@ -71,18 +71,20 @@ mod linux {
     pub(in super::super) struct Watcher {
         queue: OwnedFd,
         location: PathBuf,
+        most: usize,
         folders: HashMap<i32, String>,
         /// The watch of each folder, by path; the top is the empty path.
         watches: BTreeMap<String, i32>,
     }
 
     impl Watcher {
-        /// Creates a watcher without any watch.
-        pub(in super::super) fn new(location: &Path) -> Option<Self> {
+        /// Creates a watcher without any watch, of at most so many folders.
+        pub(in super::super) fn new(location: &Path, most: usize) -> Option<Self> {
             let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
             Some(Self {
                 queue,
                 location: location.to_owned(),
+                most,
                 folders: HashMap::new(),
                 watches: BTreeMap::new(),
             })
@@ -102,6 +104,9 @@ mod linux {
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::ONLYDIR
                 | WatchFlags::DONT_FOLLOW;
+            if self.watches.len() >= self.most && !self.watches.contains_key(folder) {
+                return false;
+            }
             let added = inotify::add_watch(&self.queue, self.location.join(folder), flags);
             match added {
                 Ok(watch) => {
@@ -209,7 +214,7 @@ mod none {
     pub(in super::super) enum NoWatcher {}
 
     impl NoWatcher {
-        pub(in super::super) fn new(_: &Path) -> Option<Self> {
+        pub(in super::super) fn new(_: &Path, _: usize) -> Option<Self> {
             None
         }
 

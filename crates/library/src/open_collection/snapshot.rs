@@ -401,30 +401,67 @@ impl Snapshot {
     }
 
     /// Changes a few notebooks. `changes` are sorted by path, and `None` removes one; places refer to the present
-    /// segments followed by `added`, which are in memory. The cost does not grow with the number of chunks.
+    /// segments followed by `added`, which are in memory. Segments in memory that have no notebook afterwards are dropped,
+    /// so that a note that is edited again and again has one. The cost does not grow with the number of chunks.
     pub(crate) fn apply(
         &mut self,
         changes: Vec<(NotePath, Option<SnapshotNotebook>)>,
         added: Vec<Segment>,
     ) {
-        let is_moved = |(path, now): &(NotePath, Option<SnapshotNotebook>)| {
+        let mut left = Vec::new();
+        for (path, now) in &changes {
             let before = self.position(path).map(|at| self.notebooks[at].place);
-            before != now.as_ref().map(|now| now.place)
-        };
-        let is_only_touched = added.is_empty() && !changes.iter().any(is_moved);
+            if before != now.as_ref().map(|now| now.place) {
+                left.push(before.map_or(usize::MAX, |before| before.segment));
+            }
+        }
+        let is_only_touched = added.is_empty() && left.is_empty();
         let notebooks = Arc::make_mut(&mut self.notebooks);
         merge_sorted(notebooks, changes, |known| &known.notebook);
         if is_only_touched {
             return;
         }
+        let in_memory = self.disk_segments..self.segments.len();
+        left.retain(|segment| in_memory.contains(segment));
+        left.sort_unstable();
+        left.dedup();
+        let mut is_used = vec![left.is_empty(); self.segments.len()];
+        if !left.is_empty() {
+            for known in notebooks.iter() {
+                if let Some(is_used) = is_used.get_mut(known.place.segment) {
+                    *is_used = true;
+                }
+            }
+        }
+        left.retain(|segment| !is_used[*segment]);
+        self.segments.extend(added.iter().cloned());
+        let dropped = left;
+        for segment in dropped.iter().rev() {
+            self.segments.remove(*segment);
+            if let Some(second_tier) = self.second_tier.as_mut()
+                && *segment < second_tier.len()
+            {
+                second_tier.remove(*segment);
+            }
+        }
+        if !dropped.is_empty() {
+            for known in notebooks
+                .iter_mut()
+                .filter(|known| why_nowhere(known.place).is_none())
+            {
+                let before = dropped.partition_point(|segment| *segment < known.place.segment);
+                known.place.segment -= before;
+            }
+        }
         let places = places(&self.notebooks);
-        let corpus = self.corpus.with_changes(added.clone(), &places);
-        self.corpus = Arc::new(corpus);
         self.second_corpus = match (&self.second_corpus, added.is_empty()) {
-            (Some(corpus), true) => Some(Arc::new(corpus.with_changes(Vec::new(), &places))),
+            (Some(corpus), true) => {
+                let corpus = corpus.with_changes(&dropped, Vec::new(), &places);
+                Some(Arc::new(corpus))
+            }
             _ => None,
         };
-        self.segments.extend(added);
+        self.corpus = Arc::new(self.corpus.with_changes(&dropped, added, &places));
     }
 
     /// Returns a snapshot of these notebooks, whose places refer to `segments`. Segments without a live notebook are

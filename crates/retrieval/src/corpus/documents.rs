@@ -52,14 +52,16 @@ impl Documents {
         }
     }
 
-    /// Returns the documents of a segment that are live and were not before, or the other way round.
+    /// Returns the documents of a segment that are live and were not before, or the other way round. The segment had
+    /// another number then, or was not there.
     pub(super) fn changes(
         &self,
-        before: &Self,
         segment: usize,
+        (before, then): (&Self, Option<usize>),
     ) -> impl Iterator<Item = (usize, bool)> {
         let now = self.numbers.get(segment).map_or(&[][..], |now| now);
-        let old = before.numbers.get(segment).map_or(&[][..], |old| old);
+        let old = then.and_then(|then| before.numbers.get(then));
+        let old = old.map_or(&[][..], |old| old);
         now.iter().enumerate().filter_map(|(document, number)| {
             let was_live = old.get(document).is_some_and(|number| *number != DEAD);
             let is_live = *number != DEAD;

@@ -76,12 +76,19 @@ proptest! {
         // The same by two changes, the first of which leaves a document out.
         let before: Vec<DocumentLocation> = (0..all.len()).rev().map(|at| place(0, at)).collect();
         let changed = Corpus::new(vec![segment(&all)], &before);
-        let changed = changed.with_changes(vec![], &before[1..]);
-        let changed = changed.with_changes(vec![segment(&other)], &places);
+        let changed = changed.with_changes(&[], vec![], &before[1..]);
+        let changed = changed.with_changes(&[], vec![segment(&other)], &places);
         prop_assert_eq!(answers(&changed, &query), answers(&fresh, &query));
         prop_assert_eq!(changed.len(), fresh.len());
+        // The same, with segments that are dropped.
+        let in_third: Vec<DocumentLocation> = (0..all.len()).map(|at| place(2, at)).collect();
+        let dropped = Corpus::new(vec![segment(&other), segment(&all), segment(&all)], &in_third);
+        let dropped = dropped.with_changes(&[0, 1], vec![segment(&other)], &places);
+        prop_assert_eq!(answers(&dropped, &query), answers(&fresh, &query));
+        prop_assert_eq!(dropped.segments().len(), 2);
         for number in 0..fresh.len() {
             prop_assert_eq!(changed.chunk(number), fresh.chunk(number));
+            prop_assert_eq!(dropped.chunk(number), fresh.chunk(number));
             prop_assert_eq!(grown.chunk(number), fresh.chunk(number));
             prop_assert_eq!(grown.path(number), fresh.path(number));
             prop_assert_eq!(grown.document_of(number), fresh.document_of(number));

@@ -12,10 +12,10 @@ pub trait NameSource {
     /// Returns the documents that may have this alias, in whatever letter case, or `None` if that is unknown.
     fn documents_with_alias(&self, alias: &str) -> Option<Vec<NotePath>>;
 
-    /// Returns the documents that may have a link to one of `paths`, or `None` if that is unknown. A link counts if the
-    /// last part of its path is the name of one of them, with or without its extension, in whatever letter case and
-    /// whether or not it leads there: after a change it may.
-    fn documents_linking_to(&self, paths: &[NotePath]) -> Option<Vec<NotePath>>;
+    /// Returns the documents that may have a link with one of `names`, or `None` if that is unknown. A link counts if its
+    /// path, or the last part of it, is one of them as [`name_key`](sectile_markdown::name_key) returns it, whether or not
+    /// it leads to anything: after a change it may. A document whose links are unknown counts too.
+    fn documents_with_links(&self, names: &[String]) -> Option<Vec<NotePath>>;
 }
 
 /// Callbacks that a call uses while it runs.

@@ -41,6 +41,18 @@ fn told(edge: &LinkEdge) -> String {
     format!("{from}:{} {to}", link.line)
 }
 
+/// Returns the links of a folder.
+fn graph_of(contents: &FolderContents) -> LinkGraph {
+    let names = Arc::new(NameIndex::new(contents));
+    LinkGraph::new(names, Arc::new(LinkMentions::new(contents)))
+}
+
+/// Brings the links of a folder up to date.
+fn apply(graph: &mut LinkGraph, contents: &FolderContents, changes: &FolderChanges) {
+    Arc::make_mut(&mut graph.names).apply(contents, changes);
+    Arc::make_mut(&mut graph.mentions).apply(changes);
+}
+
 fn into(graph: &LinkGraph, path: &NotePath) -> Vec<LinkEdge> {
     graph.into(path)
 }
@@ -71,7 +83,7 @@ fn harbour() -> Texts {
 
 #[test]
 fn links_in_and_out() {
-    let graph = LinkGraph::new(&contents(&harbour()));
+    let graph = graph_of(&contents(&harbour()));
     assert_eq!(
         told_all(&graph.out_of(&path("plan.md"))),
         [
@@ -129,7 +141,7 @@ fn links_in_and_out() {
 #[test]
 fn broken_links_are_listed() {
     let state = contents(&harbour());
-    let graph = LinkGraph::new(&state);
+    let graph = graph_of(&state);
     let (edges, total) = graph.broken(&state.notes, 0..10);
     assert_eq!(
         told_all(&edges),
@@ -152,7 +164,7 @@ fn broken_links_are_listed() {
 fn a_change_elsewhere_is_seen() {
     let mut files = harbour();
     let before = contents(&files);
-    let mut graph = LinkGraph::new(&before);
+    let mut graph = graph_of(&before);
     let old = graph.clone();
     // A note with the name appears, a target loses its heading, and another one goes.
     files.insert("new/missing.md".into(), String::new());
@@ -160,7 +172,7 @@ fn a_change_elsewhere_is_seen() {
     files.remove("crew/same.md");
     let mut after = contents(&files);
     let changes = changes(&before, &mut after);
-    graph.apply(&after, &changes);
+    apply(&mut graph, &after, &changes);
     let (edges, _) = graph.broken(&after.notes, 0..10);
     assert_eq!(
         told_all(&edges),
@@ -295,7 +307,7 @@ proptest! {
         expected.sort();
         let root = Root::open(folder.path()).unwrap();
         let state = contents(&files);
-        let graph = LinkGraph::new(&state).with_disk(DiskLookup::new(move |path| root.find(path)));
+        let graph = graph_of(&state).with_disk(DiskLookup::new(move |path| root.find(path)));
         let (edges, total) = graph.broken(&state.notes, 0..1000);
         let mut found: Vec<(String, usize, &str)> = edges
             .iter()
@@ -311,7 +323,7 @@ proptest! {
     fn updates_are_like_building_again(steps in steps()) {
         let mut files = Texts::new();
         let mut state = contents(&files);
-        let mut graph = LinkGraph::new(&state);
+        let mut graph = graph_of(&state);
         for (at, text) in steps {
             match text {
                 Some(text) => files.insert(PATHS[at].to_owned(), text),
@@ -319,10 +331,10 @@ proptest! {
             };
             let mut after = contents(&files);
             let changes = changes(&state, &mut after);
-            graph.apply(&after, &changes);
+            apply(&mut graph, &after, &changes);
             state = after;
         }
-        let again = LinkGraph::new(&state);
+        let again = graph_of(&state);
         let mut in_all = Vec::new();
         for path in all_paths() {
             prop_assert_eq!(graph.out_of(&path), again.out_of(&path));

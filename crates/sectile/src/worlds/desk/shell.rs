@@ -25,7 +25,7 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 }
 
 impl DeskWorld {
-    /// Waits until all notes are read: a command has only one answer.
+    /// Waits until all notes are read: a command has only one answer. An index that does not grow is not waited for.
     pub(crate) fn read_everything(&self) {
         for root in &self.roots {
             if let Err(error) = root.folder.index.complete(&|| false) {
@@ -34,7 +34,8 @@ impl DeskWorld {
         }
     }
 
-    /// Waits until the index is in the cache, so that the next command starts from there.
+    /// Waits until the index is in the cache, so that the next command starts from there. A cache that another process
+    /// holds is not waited for: the next command reads again what is missing.
     pub(crate) fn keep_index(&self) {
         for root in &self.roots {
             if let Err(error) = root.folder.index.settle(&|| false) {

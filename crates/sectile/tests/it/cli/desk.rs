@@ -246,6 +246,74 @@ fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
 
+/// A process that writes the cache, or hangs while it does, does not hold up anybody.
+#[test]
+fn a_command_answers_and_ends_while_another_process_holds_the_cache() {
+    let home = vault();
+    let hay = |text: &str| {
+        home.write("Winter feed.md", &format!("# Winter feed\n\n{text}\n"));
+        let ran = home.run(&["search", "feed"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains(text), "{ran:?}");
+    };
+    hay("Hay from the harbour.");
+    let caches = std::fs::read_dir(home.path("home/cache/sectile")).unwrap();
+    let caches: Vec<_> = caches.map(|entry| entry.unwrap().path()).collect();
+    let [cache] = caches.as_slice() else {
+        panic!("one cache: {caches:?}");
+    };
+    let manifest = || std::fs::read(cache.join("manifest")).unwrap();
+    let before = manifest();
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(cache.join("lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    hay("Straw from the hills.");
+    let ran = home.run(&["edit", "Winter feed", "--old", "Straw", "--new", "Beet"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(manifest() == before);
+    drop(lock);
+    hay("Clover from the meadow.");
+    assert!(manifest() != before);
+}
+
+/// A disk that is full costs the cache, and nothing else.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_answers_where_the_cache_does_not_fit() {
+    let home = vault();
+    let words: Vec<String> = (0..4_000).map(|number| format!("word{number}")).collect();
+    home.write("long.md", &words.join(" "));
+    let cache = home.path("home/cache");
+    let command = home.command();
+    let mut limited = std::process::Command::new("sh");
+    limited
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 8; exec \"$0\" search word3999")
+        .arg(command.get_program())
+        .current_dir(home.path("work"));
+    for (name, value) in command.get_envs() {
+        limited.envs(value.map(|value| (name, value)));
+    }
+    for _ in 0..2 {
+        let ran = limited.output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        let stdout = String::from_utf8(ran.stdout).unwrap();
+        assert!(stdout.contains("long.md"), "{stdout}");
+    }
+    let bytes = |home: &Home| {
+        let ran = home.run(&["cache", "--json"]);
+        let listed: Value = serde_json::from_str(&ran.stdout).unwrap();
+        listed["bytes"].as_u64().unwrap()
+    };
+    assert!(cache.is_dir());
+    assert!(bytes(&home) < 20_000);
+    let ran = home.run(&["search", "word3999"]);
+    assert!(ran.stdout.contains("long.md"), "{ran:?}");
+    assert!(bytes(&home) > 20_000);
+}
+
 #[test]
 fn a_note_has_an_address_to_open() {
     let home = vault();

@@ -137,6 +137,21 @@ fn changes(answer: &Value) -> Vec<Value> {
 }
 
 #[test]
+fn changes_of_the_whole_desk_have_what_another_program_just_did() {
+    let desk = TestDesk::new(READ_NOTES);
+    let mut client = desk.open_as(Era::Handshake, "tester");
+    let edit = json!({ "id": "inbox.md", "old": "boats", "new": "ships" });
+    client.json("edit", edit);
+    for text in ["Loose thoughts about sails.\n", "Loose thoughts.\n"] {
+        let before = changes(&client.json("changes", json!({}))).len();
+        desk.overwrite("inbox.md", text);
+        let answer = client.json("changes", json!({}));
+        assert_eq!(changes(&answer).len(), before + 1, "{answer}");
+        assert_eq!(changes(&answer)[0]["external"], true, "{answer}");
+    }
+}
+
+#[test]
 fn changes_say_who_did_what_with_which_tool() {
     let desk = TestDesk::new(READ_NOTES);
     for era in Era::BOTH {

@@ -163,21 +163,23 @@ impl<'t> LinkSnapshot<'t> {
     /// Returns the documents without a draft that may have links to the drafts in `concerned`, if an index knows them.
     pub(super) fn known_links_to(&self, concerned: &[usize]) -> Option<HashSet<NotePath>> {
         let source = self.source().filter(|_| self.folder_move.is_none())?;
-        let has_aliases = |index: &usize| {
-            let drafted = &self.drafts[*index];
-            let sides = [Side::Before, Side::After];
-            sides.iter().any(|side| !drafted.aliases(*side).is_empty())
-        };
         let has_links = self
             .names()
             .is_ok_and(|names| !names.files.links.is_empty());
-        // Links may name documents by their aliases, and by links of the file system.
-        if has_links || concerned.iter().any(has_aliases) {
+        // Links may name documents by links of the file system.
+        if has_links {
             return None;
         }
-        let drafts = concerned.iter().map(|index| self.drafts[*index].draft);
-        let paths = drafts.flat_map(|draft| [draft.path.clone(), draft.final_path().clone()]);
-        let known = source.documents_linking_to(&paths.collect::<Vec<_>>())?;
+        let mut names = Vec::new();
+        for drafted in concerned.iter().map(|index| &self.drafts[*index]) {
+            for path in [&drafted.draft.path, drafted.draft.final_path()] {
+                names.extend(name_keys(path.as_str()));
+            }
+            for side in [Side::Before, Side::After] {
+                names.extend_from_slice(drafted.aliases(side));
+            }
+        }
+        let known = source.documents_with_links(&names)?;
         Some(known.into_iter().collect())
     }
 

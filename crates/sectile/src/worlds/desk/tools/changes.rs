@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     DeskWorld,
     diffs::{DiffRoom, DocumentDiff, Moved, short_diff},
-    errors::{CHANGE_NOT_FOUND, INVALID_ARGUMENTS, failure},
+    errors::{CHANGE_NOT_FOUND, INVALID_ARGUMENTS, failure, library_failure},
     lists::{FittedList, LIST_TOKENS},
     paging::{PageCursor, cursor},
     roots::{DeskRoot, VisibleRoots},
@@ -289,6 +289,9 @@ fn root_changes<'a>(
     params: &ChangesParams,
 ) -> Result<RootChanges<'a>, Failure> {
     let root = asked.root;
+    let stop = || roots.context().cancelled.is_cancelled();
+    let state = root.folder.index.current(&stop);
+    state.map_err(|error| library_failure(&error))?;
     // Whatever other programs did to a note that is known here becomes a change of its own.
     for path in root.folder.index.take_external_changes() {
         // A note that is gone or cannot be read has no new change.

@@ -488,7 +488,8 @@ impl NameSource for Told {
         self.aliased.clone()
     }
 
-    fn documents_linking_to(&self, _: &[NotePath]) -> Option<Vec<NotePath>> {
+    fn documents_with_links(&self, names: &[String]) -> Option<Vec<NotePath>> {
+        assert_eq!(names, ["c", "c.md", "z", "z.md"]);
         self.linking.clone()
     }
 }
