@@ -361,7 +361,8 @@ fn spawn_filler(live: &Arc<LiveFolder>, location: &Path) -> Option<JoinHandle<bo
                 let Some(live) = weak.upgrade() else {
                     return true;
                 };
-                let is_behind = live.engine.lock().uncached.is_some();
+                let is_written = !live.own.lock().notes.is_empty();
+                let is_behind = is_written || live.engine.lock().uncached.is_some();
                 if is_behind || live.since_last_call() >= POLITE {
                     return is_behind;
                 }
