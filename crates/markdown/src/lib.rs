@@ -17,6 +17,7 @@ mod examine;
 mod front_matter;
 mod heading_text;
 mod lines;
+mod link_list;
 mod links;
 mod mdx;
 mod merge;
@@ -46,6 +47,7 @@ pub use document::{Document, Extent, Section};
 pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
+pub use link_list::{LinkList, ListedLink, MAX_LISTED_CHARS, MAX_LISTED_LINKS};
 pub use links::{
     AnchorNames, AnchorStyle, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames,
     LinkPart, MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution,
@@ -68,4 +70,4 @@ pub use source::Source;
 pub use span::Span;
 pub use tokens::estimate_tokens;
 pub use whitespace::{is_whitespace, trim, trim_end};
-pub use yaml::{Mapping, Timestamp, Value, YamlError};
+pub use yaml::{Mapping, Timestamp, Value, YamlError, parse_ignoring_tags};
