@@ -270,12 +270,14 @@ impl SitePlan {
                     site.add(page);
                 }
                 None if path.is_some_and(|path| site.by_path.contains_key(&path)) => {}
-                None if is_page_name(&entry.target) && missing.insert(&entry.target) => {
-                    if site.missing.len() < MAX_MISSING {
+                None => {
+                    if is_page_name(&entry.target) {
+                        missing.insert(entry.target.as_str());
+                    }
+                    if missing.len() > site.missing.len() && site.missing.len() < MAX_MISSING {
                         site.missing.push(cut(entry.target.clone()));
                     }
                 }
-                None => {}
             }
         }
         site.missing_count = missing.len();

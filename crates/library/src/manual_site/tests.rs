@@ -1,3 +1,10 @@
+//! Tests of sites: folders as the programs expect them, and broken ones.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests make the folders that they look at"
+)]
+
 use std::path::Path;
 
 use proptest::prelude::*;

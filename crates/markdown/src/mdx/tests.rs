@@ -1,3 +1,5 @@
+//! Tests of what is prose and what is a program in MDX.
+
 use proptest::prelude::*;
 
 use super::*;
