@@ -3,11 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use sectile_markdown::PageFormat;
 use sectile_retrieval::{Index, Passage, Query, sections};
 
 fuzz_target!(|data: (&[u8], &str)| {
     let (bytes, question) = data;
-    let sections = sections(bytes, "Title");
+    let sections = sections(bytes, "Title", PageFormat::default());
     for section in &sections {
         assert!(section.text.end <= bytes.len() && section.whole.end <= bytes.len());
     }

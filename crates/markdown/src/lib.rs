@@ -17,7 +17,9 @@ mod examine;
 mod front_matter;
 mod heading_text;
 mod lines;
+mod link_list;
 mod links;
+mod mdx;
 mod merge;
 mod naming;
 mod note;
@@ -45,17 +47,19 @@ pub use document::{Document, Extent, Section};
 pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
+pub use link_list::{LinkList, ListedLink, MAX_LISTED_CHARS, MAX_LISTED_LINKS};
 pub use links::{
-    AnchorNames, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames, LinkPart,
-    MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution, aliases,
-    block_key, front_matter_keeps_its_shape, github_anchor, joined_path, links, links_near,
-    moved_anchors, name_key, name_keys, repair_fragment, repair_path, resolve_path, resolve_target,
+    AnchorNames, AnchorStyle, Anchors, Enclosure, FragmentResolution, Link, LinkForm, LinkNames,
+    LinkPart, MovedAnchor, NamedBlock, NamedHeading, PathResolution, Repair, TargetResolution,
+    aliases, block_key, front_matter_keeps_its_shape, github_anchor, joined_path, links,
+    links_near, moved_anchors, name_key, name_keys, repair_fragment, repair_path, resolve_path,
+    resolve_target,
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
 pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
 pub use path::{NotePath, PathError};
-pub use plain::{Passages, passages};
+pub use plain::{PageFormat, PageSyntax, Passages, passages};
 pub use properties::{
     Field, MAX_ALIASES, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS,
     MAX_VALUE_CHARS, Properties, Task, properties,
@@ -66,4 +70,4 @@ pub use source::Source;
 pub use span::Span;
 pub use tokens::estimate_tokens;
 pub use whitespace::{is_whitespace, trim, trim_end};
-pub use yaml::{Mapping, Timestamp, Value, YamlError};
+pub use yaml::{Mapping, Timestamp, Value, YamlError, parse_ignoring_tags};

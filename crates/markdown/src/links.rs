@@ -7,12 +7,14 @@
 use crate::{Span, source::Offsets};
 
 mod aliases;
+mod anchor_style;
 mod anchors;
 mod blocks;
 mod comments;
 mod destination;
 mod find;
 mod front_matter;
+mod heading_attributes;
 mod heading_names;
 mod html;
 mod paths;
@@ -21,6 +23,7 @@ mod wiki;
 
 pub use aliases::aliases;
 pub(crate) use aliases::aliases_of;
+pub use anchor_style::AnchorStyle;
 pub(crate) use anchors::AnchorNameReader;
 pub(crate) use anchors::AnchorReader;
 pub use anchors::{
@@ -31,6 +34,7 @@ pub(crate) use find::{LinkFinder, definitions, marks};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub(crate) use front_matter::links as front_matter_links;
+pub(crate) use heading_attributes::heading_attributes;
 pub use heading_names::github_anchor;
 pub use paths::{
     LinkNames, PathResolution, TargetResolution, joined_path, name_key, name_keys, repair_path,

@@ -5,6 +5,8 @@ use std::{borrow::Cow, ops::Range};
 use memchr::memchr_iter;
 use pulldown_cmark::{OffsetIter, Options, Parser};
 
+use crate::mdx;
+
 /// Text as the parser reads it.
 ///
 /// A lone CR ends a line in CommonMark, but the parser overlooks it in some blocks: after fences, in HTML, in indented
@@ -30,6 +32,16 @@ impl<'a> ParserInput<'a> {
         }
         read.push_str(&text[start..]);
         Self(Cow::Owned(read))
+    }
+
+    /// Takes a page in MDX, whose body starts at `body_start`, without the programs in it.
+    pub(crate) fn of_mdx(text: &'a str, body_start: usize) -> Self {
+        match Self::of(text).0 {
+            Cow::Borrowed(text) => Self(mdx::without_programs(text, body_start)),
+            Cow::Owned(text) => Self(Cow::Owned(
+                mdx::without_programs(&text, body_start).into_owned(),
+            )),
+        }
     }
 
     /// Iterates over plain CommonMark events of a part of the text, with byte ranges that count from the start of the

@@ -104,6 +104,19 @@ pub(crate) fn parse_as_written(yaml: &str) -> Result<Value, YamlError> {
     builder.read(yaml)
 }
 
+/// Parses a block of a program's settings. Tags outside the core schema, which would name parts of that program, have no
+/// effect.
+///
+/// # Errors
+/// [`YamlError`] for what is not YAML, and beyond fixed bounds.
+pub fn parse_ignoring_tags(yaml: &str) -> Result<Value, YamlError> {
+    let builder = ValueBuilder {
+        ignores_tags: true,
+        ..ValueBuilder::default()
+    };
+    builder.read(yaml)
+}
+
 #[derive(Default)]
 struct ValueBuilder {
     open: Vec<OpenNode>,
@@ -112,6 +125,7 @@ struct ValueBuilder {
     documents: usize,
     root: Option<Value>,
     keeps_numbers_as_written: bool,
+    ignores_tags: bool,
 }
 
 /// A collection whose end has not been read yet.
@@ -160,7 +174,8 @@ impl ValueBuilder {
                 let size = 1 + text.len() / BYTES_OF_NODE;
                 self.count(size)?;
                 let is_merge = style == ScalarStyle::Plain && text == "<<";
-                let value = match scalar(&text, style, tag.as_deref())? {
+                let tag = self.known_tag(tag.as_deref());
+                let value = match scalar(&text, style, tag)? {
                     Value::Number(_) if self.keeps_numbers_as_written => {
                         Value::String(text.into_owned())
                     }
@@ -179,11 +194,11 @@ impl ValueBuilder {
                 self.add(value, false)
             }
             Event::SequenceStart(anchor, tag) => {
-                collection_tag(tag.as_deref(), "seq")?;
+                collection_tag(self.known_tag(tag.as_deref()), "seq")?;
                 self.open(anchor, NodeCollection::List(Vec::new()))
             }
             Event::MappingStart(anchor, tag) => {
-                collection_tag(tag.as_deref(), "map")?;
+                collection_tag(self.known_tag(tag.as_deref()), "map")?;
                 let map = NodeCollection::Map {
                     pairs: Vec::new(),
                     keys: HashSet::new(),
@@ -195,6 +210,14 @@ impl ValueBuilder {
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
         }
+    }
+
+    /// Returns the tag, unless it is to be ignored.
+    fn known_tag<'t>(&self, tag: Option<&'t Tag>) -> Option<&'t Tag> {
+        const SCALARS: [&str; 6] = ["str", "null", "bool", "int", "float", "timestamp"];
+        let is_known =
+            |tag: &&Tag| tag.is_yaml_core_schema() && SCALARS.contains(&tag.suffix.as_str());
+        tag.filter(|tag| !self.ignores_tags || is_known(tag))
     }
 
     fn count(&mut self, nodes: usize) -> Result<(), YamlError> {
@@ -383,6 +406,19 @@ mod tests {
         assert_eq!(parse("a: 1\n--- x\n"), Err(YamlError::Syntax));
         assert_eq!(parse("a: *nowhere"), Err(YamlError::Syntax));
         assert_eq!(parse(""), Ok(Value::Null));
+    }
+
+    #[test]
+    fn tags_of_a_program_can_be_ignored() {
+        let yaml = "a: !!python/name:material.x.y\nb: !ENV [HOME, x]\nc: !!python/object/apply:f {k: 1}\nd: !!str 5\ne: !x\n";
+        let Ok(Value::Map(map)) = parse_ignoring_tags(yaml) else {
+            panic!("no mapping")
+        };
+        assert_eq!(map.get("a"), Some(&Value::Null));
+        assert!(matches!(map.get("b"), Some(Value::List(items)) if items.len() == 2));
+        assert!(matches!(map.get("c"), Some(Value::Map(_))));
+        assert_eq!(map.get("d"), Some(&Value::String("5".to_owned())));
+        assert_eq!(parse_ignoring_tags("a: [unclosed"), Err(YamlError::Syntax));
     }
 
     #[test]

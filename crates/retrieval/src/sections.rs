@@ -3,7 +3,7 @@
 //! A heading of level 1 to 3 starts a section, which extends to the next such heading; deeper headings stay inside.
 //! Everything before the second of them, including the title, is the introduction.
 
-use sectile_markdown::{Passages, Source, Span, passages};
+use sectile_markdown::{PageFormat, Passages, Source, Span, passages};
 
 /// One section of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub struct Section {
 /// Headings of this level and above start sections.
 pub const DEEPEST_HEADING: u8 = 3;
 
-/// Returns all sections of the document `bytes`, titled `name`, including those without text.
+/// Returns all sections of the document `bytes`, titled `name`, including those without text. Their anchors are unique.
 #[must_use]
-pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
+pub fn sections(bytes: &[u8], name: &str, format: PageFormat) -> Vec<Section> {
     let Passages {
         document,
         mut anchors,
         mut texts,
-    } = passages(&Source::new(bytes), DEEPEST_HEADING);
+    } = passages(&Source::new(bytes), DEEPEST_HEADING, format);
     let all = document.sections();
     let starts: Vec<usize> = document
         .top_level()
@@ -112,7 +112,7 @@ mod tests {
     const TEXT: &str = "---\nslug: x\n---\n<!-- banner -->\n\n# Guide\n\nIntro.\n\n## One\n\nFirst.\n\n```\n## not a heading\n```\n\n#### Deep\n\nInside.\n\n### Child\n\n## One\n\nSecond.\n\n# Part\n\n## Last\n\nEnd.\n";
 
     fn shown(text: &str) -> Vec<String> {
-        sections(text.as_bytes(), "Guide")
+        sections(text.as_bytes(), "Guide", PageFormat::default())
             .iter()
             .map(|section| {
                 let anchor = section.anchor.as_deref().unwrap_or_default();
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_section_is_read_with_all_that_is_below_it() {
-        let one = &sections(TEXT.as_bytes(), "Guide")[1];
+        let one = &sections(TEXT.as_bytes(), "Guide", PageFormat::default())[1];
         let whole = String::from_utf8_lossy(one.whole.slice(TEXT.as_bytes())).into_owned();
         assert!(
             whole.starts_with("## One\n") && whole.ends_with("### Child\n\n"),

@@ -178,7 +178,8 @@ fn check_line_ends(text: &[u8], ends: &[u8]) {
     let (one, other) = (Source::new(text), Source::new(&other));
     assert_eq!(one.parse(), other.parse());
     assert_eq!(crate::links(&one), crate::links(&other));
-    let anchors = |source: &Source<'_>| crate::passages(source, 6).anchors;
+    let anchors =
+        |source: &Source<'_>| crate::passages(source, 6, crate::PageFormat::default()).anchors;
     assert_eq!(anchors(&one), anchors(&other));
     assert_eq!(one.first_paragraph(), other.first_paragraph());
     let chunks = |source: &Source<'_>| crate::chunks(source, 20).chunks;

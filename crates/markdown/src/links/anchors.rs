@@ -8,10 +8,10 @@ use std::{
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::{
-    LinkForm, blocks,
-    heading_names::{
-        folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
-    },
+    AnchorStyle, LinkForm,
+    anchor_style::UniqueAnchors,
+    blocks,
+    heading_names::{folded, html_ids, loose_key, split_id, strict_key, text_for_link},
 };
 use crate::{Source, Span, options::ParserInput, trim};
 
@@ -126,34 +126,99 @@ impl FragmentMatch {
 }
 
 /// Generates the anchors of headings while the parser events are read for another purpose.
-#[derive(Default)]
 pub(crate) struct AnchorReader {
+    style: AnchorStyle,
     headings: HeadingReader,
-    unique: UniqueAnchors,
-    anchors: Vec<String>,
+    found: Vec<HeadingName>,
+}
+
+/// What the anchor of a heading comes from.
+enum HeadingName {
+    /// The id that its author gave it.
+    Id(String),
+    /// Its visible text.
+    Text(String),
 }
 
 impl AnchorReader {
+    pub(crate) fn new(style: AnchorStyle) -> Self {
+        Self {
+            style,
+            headings: HeadingReader::new(style),
+            found: Vec::new(),
+        }
+    }
+
     pub(crate) fn event(&mut self, event: &Event<'_>, span: Span) {
         if let Some(heading) = self.headings.event(event, span) {
-            self.anchors.push(self.unique.next(&heading.text));
+            self.found.push(HeadingName::Text(heading.text));
+        }
+    }
+
+    /// Gives the last heading this id.
+    pub(crate) fn set_id(&mut self, id: String) {
+        if let Some(name) = self.found.last_mut() {
+            *name = HeadingName::Id(id);
         }
     }
 
     /// Returns the anchor of each heading.
+    ///
+    /// Some sites let an id occur twice, and links lead to its first heading. Here the second gets a number that no other
+    /// anchor has, because each is the address of one section.
     pub(crate) fn finish(self) -> Vec<String> {
-        self.anchors
+        let mut anchors = self.site_anchors();
+        let mut unique = UniqueAnchors::new(self.style);
+        anchors.iter().for_each(|anchor| unique.reserve(anchor));
+        let mut seen = HashSet::with_capacity(anchors.len());
+        for anchor in &mut anchors {
+            if !seen.insert(anchor.clone()) {
+                *anchor = unique.free(std::mem::take(anchor));
+            }
+        }
+        anchors
+    }
+
+    /// Returns the anchors as the site makes them.
+    fn site_anchors(&self) -> Vec<String> {
+        let mut unique = UniqueAnchors::new(self.style);
+        let ids = self.found.iter().filter_map(|name| match name {
+            HeadingName::Id(id) => Some(id.as_str()),
+            HeadingName::Text(_) => None,
+        });
+        // MkDocs knows all ids before it makes an anchor, VitePress those above, and the others none.
+        if self.style == AnchorStyle::MkDocs {
+            ids.for_each(|id| unique.reserve(id));
+        }
+        let anchor = |name: &HeadingName| match name {
+            HeadingName::Text(text) => unique.next(text),
+            HeadingName::Id(id) => {
+                if self.style == AnchorStyle::VitePress {
+                    unique.reserve(id);
+                }
+                id.clone()
+            }
+        };
+        self.found.iter().map(anchor).collect()
     }
 }
 
 /// Finds headings among parser events.
 #[derive(Default)]
 struct HeadingReader {
+    style: AnchorStyle,
     reading: Option<OpenHeading>,
     image_depth: usize,
 }
 
 impl HeadingReader {
+    fn new(style: AnchorStyle) -> Self {
+        Self {
+            style,
+            ..Self::default()
+        }
+    }
+
     /// Returns the heading that ends with this event.
     fn event(&mut self, event: &Event<'_>, span: Span) -> Option<OpenHeading> {
         match event {
@@ -167,7 +232,7 @@ impl HeadingReader {
             _ => {}
         }
         if let Some(heading) = &mut self.reading {
-            heading.event(event, span, self.image_depth > 0);
+            heading.event(event, span, self.image_depth > 0, self.style);
         }
         None
     }
@@ -509,15 +574,33 @@ impl OpenHeading {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, span: Span, in_image: bool) {
+    fn event(&mut self, event: &Event<'_>, span: Span, in_image: bool, style: AnchorStyle) {
         let raw = self.raw.get_or_insert(span);
         raw.end = raw.end.max(span.end);
         match event {
-            Event::Text(text) | Event::Code(text) if !in_image => self.text.push_str(text),
-            Event::SoftBreak | Event::HardBreak => self.text.push(' '),
+            // Of all sites, only Docusaurus takes the alternative text of an image.
+            Event::Text(_) | Event::Code(_) if in_image && style != AnchorStyle::Docusaurus => {}
+            Event::Text(text) if style == AnchorStyle::MdBook => {
+                push_without_dashes(text, &mut self.text);
+            }
+            Event::Text(text) | Event::Code(text) => self.text.push_str(text),
+            Event::SoftBreak | Event::HardBreak => match style {
+                AnchorStyle::Docusaurus | AnchorStyle::VitePress => {}
+                _ => self.text.push(' '),
+            },
             _ => {}
         }
     }
+}
+
+/// Appends `text` without two or more hyphens in a row, which smart punctuation makes dashes.
+fn push_without_dashes(text: &str, to: &mut String) {
+    let mut rest = text;
+    while let Some(start) = rest.find("--") {
+        to.push_str(&rest[..start]);
+        rest = rest[start..].trim_start_matches('-');
+    }
+    to.push_str(rest);
 }
 
 /// Headings by text and level.
@@ -553,28 +636,5 @@ impl HeadingNames {
                 .iter()
                 .any(|indices| indices.binary_search(&index).is_ok())
         })
-    }
-}
-
-/// Generates anchors so that no two are equal, as GitHub does.
-#[derive(Default)]
-struct UniqueAnchors(HashMap<String, usize>);
-
-impl UniqueAnchors {
-    fn next(&mut self, text: &str) -> String {
-        let plain = github_anchor(text);
-        let Some(mut count) = self.0.get(&plain).copied() else {
-            self.0.insert(plain.clone(), 0);
-            return plain;
-        };
-        let mut anchor = plain.clone();
-        // Each number is tried once per text, so that many equal headings do not take quadratic time.
-        while self.0.contains_key(&anchor) {
-            count += 1;
-            anchor = format!("{plain}-{count}");
-        }
-        self.0.insert(plain, count);
-        self.0.entry(anchor.clone()).or_insert(0);
-        anchor
     }
 }

@@ -9,6 +9,7 @@ mod finding;
 mod headings;
 mod obsidian;
 mod paths;
+mod styles;
 
 fn parse(text: &str) -> Vec<Link> {
     links(&Source::new(text.as_bytes()))

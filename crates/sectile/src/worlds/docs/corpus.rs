@@ -436,7 +436,7 @@ impl Loader<'_> {
             description,
             problems,
         } = describe(&bytes, candidate.file_name, candidate.listed);
-        let sections = sections(&bytes, &title);
+        let sections = sections(&bytes, &title, sectile_markdown::PageFormat::default());
         if self.sections + sections.len() > MAX_PASSAGES {
             let limit = MAX_PASSAGES;
             return self.skip(candidate.skipped(SkipReason::TooManySections { limit }));
