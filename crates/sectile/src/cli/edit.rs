@@ -315,7 +315,7 @@ impl EditSession {
         )
     }
 
-    /// Returns the id of a section that is to be changed, or that marks a position.
+    /// Returns the id of a section to change, or of one that marks a position.
     fn id(&self, target: &SectionArgs) -> Result<Value, CliError> {
         let (path, section) = self.required_section(target)?;
         let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;

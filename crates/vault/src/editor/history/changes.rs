@@ -55,7 +55,7 @@ impl DocumentHistory {
     pub(crate) fn entry(&self, number: u64) -> Result<HistoryEntry, EditorError> {
         let state = self.store.current_state()?;
         let card = state.ledger.entry(number);
-        let card = card.filter(|card| self.shows(card));
+        let card = card.filter(|card| self.shows(card, &state.ledger));
         let card = card.ok_or(EditorError::EntryNotFound)?;
         Ok(self.shown(card, &state, None))
     }
@@ -66,7 +66,7 @@ impl DocumentHistory {
         let by_actor = || {
             let all = state.ledger.entries_before(None).rev();
             let own = all.filter(|card| card.actor == actor && card.origin == LineOrigin::Own);
-            own.filter(|card| self.shows(card))
+            own.filter(|card| self.shows(card, &state.ledger))
         };
         let in_force = by_actor()
             .find(|card| card.kind == EntryKind::Edit && !state.ledger.is_taken_back(card.number));
@@ -109,16 +109,16 @@ impl DocumentHistory {
     }
 
     /// Returns whether callers see anything of an entry.
-    fn shows(&self, card: &EntryCard) -> bool {
-        let folder = card.folder.as_ref().filter(|_| card.steps.is_empty());
-        let sees_folder = |folder: &FolderMove| !self.folder.is_hidden_at(&folder.to);
-        folder.is_some_and(sees_folder) || card.steps.iter().any(|step| self.sees(step))
+    fn shows(&self, card: &EntryCard, ledger: &Ledger) -> bool {
+        let folder = card.folder.as_ref();
+        let sees = |step: &StepCard| !self.folder.is_step_hidden(step, ledger);
+        folder.is_some_and(|folder| self.folder.sees_move(folder)) || card.steps.iter().any(sees)
     }
 
     fn selects(&self, filter: &ChangeFilter, card: &EntryCard, ledger: &Ledger) -> bool {
         let about = |step: &StepCard| {
             let touches = |id: &String| step.touched.contains(id);
-            self.sees(step)
+            !self.folder.is_step_hidden(step, ledger)
                 && filter.section_id.as_ref().is_none_or(touches)
                 && filter.under.as_ref().is_none_or(|under| {
                     let now = ledger.document_by_number(step.document);
@@ -142,7 +142,7 @@ impl DocumentHistory {
                 .actor
                 .as_ref()
                 .is_none_or(|actor| card.actor == *actor)
-            && self.shows(card)
+            && self.shows(card, ledger)
             && (card.steps.iter().any(about) || card.folder.as_ref().is_some_and(about_folder))
     }
 }

@@ -303,3 +303,23 @@ fn empty_folders_are_removed_and_others_are_not() {
     }
     assert_eq!(bench.text("a/x.md"), "# X\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_empty_folder_behind_a_link_is_not_removed() {
+    let bench = Bench::new(&[("a.md", "# A\n")]);
+    fs::create_dir_all(bench.path("real/empty")).unwrap();
+    std::os::unix::fs::symlink("real", bench.path("link")).unwrap();
+    for path in ["link/empty", "link"] {
+        assert_eq!(
+            bench.editor.remove_empty_folder(&note(path)),
+            Err(EditorError::FolderNotFound),
+            "{path}"
+        );
+    }
+    assert!(bench.path("real/empty").is_dir());
+    bench
+        .editor
+        .remove_empty_folder(&note("real/empty"))
+        .unwrap();
+}
