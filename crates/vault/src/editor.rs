@@ -324,9 +324,13 @@ impl Editor {
     /// that other programs made to documents with a history are entered first.
     ///
     /// # Errors
-    /// [`EditorError`] when the journal cannot be read.
-    pub fn changes(&self, filter: &ChangeFilter) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        self.history.changes(filter)
+    /// [`EditorError`] when the journal cannot be read, or the caller has given up.
+    pub fn changes(
+        &self,
+        filter: &ChangeFilter,
+        watch: CallHooks<'_>,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history.changes(filter, watch)
     }
 
     /// Returns the entry with this number.
@@ -337,7 +341,7 @@ impl Editor {
         self.history.entry(number)
     }
 
-    /// Returns the newest entry of this caller that is not undone, or else its newest undo, whose undoing is a redo.
+    /// Returns the newest entry of this caller that is not undone, or else its newest undo or redo that is in force.
     ///
     /// # Errors
     /// [`EditorError`] when the journal cannot be read.

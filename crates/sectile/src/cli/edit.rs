@@ -196,7 +196,7 @@ impl EditSession {
         let found = files::below(&self.root, given);
         found.ok_or_else(|| {
             let error = CliError::failed(format_args!(
-                "{}: it is not below the root.",
+                "{} is not inside the root.",
                 given.display()
             ));
             let next = "give the folder of the documents with --root DIR";

@@ -7,7 +7,7 @@ use crate::{
     NotePath, PathRules, ReadError, Root, Walk,
     fs::{LocatedNote, OpenFolders, PathEntry, PrivateFolder, open_folder},
     journal::FolderMove,
-    ledger::{Ledger, StepCard},
+    ledger::{EntryCard, Ledger, StepCard},
     walk::Files,
 };
 
@@ -437,6 +437,15 @@ impl DocumentFolder {
         let now = now.and_then(|known| known.path.as_ref());
         let mut paths = std::iter::once(&step.path).chain(&step.moved_to).chain(now);
         paths.any(|path| self.is_hidden_at(path))
+    }
+
+    /// Returns whether an entry is about something that is hidden from callers, other than links that were repaired there
+    /// for them. Such an entry is unknown to them as a whole.
+    pub(super) fn is_entry_hidden(&self, card: &EntryCard, ledger: &Ledger) -> bool {
+        let folder = card.folder.as_ref();
+        let mut steps = card.steps.iter().filter(|step| !step.is_silent);
+        steps.any(|step| self.is_step_hidden(step, ledger))
+            || folder.is_some_and(|folder| !self.sees_move(folder))
     }
 
     /// Returns whether callers see that a folder was moved: the rules show it at both paths.

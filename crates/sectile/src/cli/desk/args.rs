@@ -38,7 +38,7 @@ pub(in crate::cli) struct DeskSearchArgs {
     #[arg(value_name = "QUERY", required = true)]
     pub(super) query: Vec<String>,
     /// The most results, 1 to 20 [default: 8].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=20))]
     pub(super) limit: Option<u64>,
     /// Continue after an earlier answer, with its `next`.
     #[arg(long, value_name = "CURSOR")]
@@ -72,8 +72,8 @@ pub(in crate::cli) struct OutlineArgs {
     /// A folder, a document or a section [default: the whole desk].
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
-    /// How many levels to show [default: 2].
-    #[arg(long, value_name = "N")]
+    /// Number of levels to show, 1 to 9 [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=9))]
     pub(super) depth: Option<u64>,
     /// Continue after an earlier answer, with its `next`.
     #[arg(long, value_name = "CURSOR")]
@@ -82,7 +82,7 @@ pub(in crate::cli) struct OutlineArgs {
     pub(super) desk: DeskArgs,
 }
 
-/// The links that are wanted.
+/// The direction of links to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum LinkDirection {
     /// Links to it.
@@ -119,8 +119,8 @@ pub(in crate::cli) struct ChangesArgs {
     /// Only changes since then: a date, a time, or an age such as 7d.
     #[arg(long, value_name = "WHEN")]
     pub(super) since: Option<String>,
-    /// The most changes [default: 20].
-    #[arg(long, value_name = "N")]
+    /// The most changes, 1 to 100 [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(super) limit: Option<u64>,
     /// Show the lines that changed.
     #[arg(long)]
@@ -235,7 +235,7 @@ pub(in crate::cli) struct DeleteArgs {
     /// A document, a section with its subsections, or an empty folder.
     #[arg(value_name = "ID")]
     pub(super) id: String,
-    /// The state that is to be deleted, as `sectile fetch` shows it [default: the one found now].
+    /// The state to delete, as `sectile fetch` shows it [default: the one found now].
     #[arg(long, value_name = "BASE")]
     pub(super) base: Option<String>,
     #[command(flatten)]
@@ -244,7 +244,7 @@ pub(in crate::cli) struct DeleteArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct UndoArgs {
-    /// Number of a change, as `sectile changes` shows it [default: your newest]. Undoing an undo is redoing.
+    /// Number of a change, as `sectile changes` shows it [default: your newest]. Undoing an undo redoes the change.
     #[arg(value_name = "CHANGE")]
     pub(super) change: Option<String>,
     #[command(flatten)]

@@ -109,7 +109,7 @@ impl ShellIds {
 
 fn outside(given: &str) -> CliError {
     CliError::failed(format_args!(
-        "{}: it is not below the root.",
+        "{} is not inside the root.",
         visible(given)
     ))
     .next(HOW_TO_NAME_IT)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{DocumentHistory, HistoryEntry};
 use crate::{
     FileStamp, NotePath,
-    editor::EditorError,
+    editor::{CallHooks, EditorError},
     journal::{EntryKind, FolderMove, LineOrigin},
     ledger::{EntryCard, Ledger, StepCard},
 };
@@ -35,8 +35,9 @@ impl DocumentHistory {
     pub(crate) fn changes(
         &self,
         filter: &ChangeFilter,
+        watch: CallHooks<'_>,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        self.enter_external_edits(filter.under.as_ref())?;
+        self.enter_external_edits(filter.under.as_ref(), watch)?;
         let state = self.store.current_state()?;
         let mut entries = Vec::new();
         for card in state.ledger.entries_before(filter.before).rev() {
@@ -60,23 +61,35 @@ impl DocumentHistory {
         Ok(self.shown(card, &state, None))
     }
 
-    /// The newest own entry of this caller that is in force, or else its newest undo.
+    /// The newest own entry of this caller that is in force, or else its newest undo or redo that is.
     pub(crate) fn newest_change_of(&self, actor: &str) -> Result<Option<u64>, EditorError> {
         let state = self.store.current_state()?;
         let by_actor = || {
             let all = state.ledger.entries_before(None).rev();
             let own = all.filter(|card| card.actor == actor && card.origin == LineOrigin::Own);
+            // What only half of can be seen cannot be undone.
             own.filter(|card| self.shows(card, &state.ledger))
+                .filter(|card| !self.folder.is_entry_hidden(card, &state.ledger))
         };
         let in_force = by_actor()
             .find(|card| card.kind == EntryKind::Edit && !state.ledger.is_taken_back(card.number));
-        let undo = || by_actor().find(|card| matches!(card.kind, EntryKind::Undo(_)));
+        // One that somebody has reverted since has no effect any more.
+        let is_last = |card: &&EntryCard| match card.kind {
+            EntryKind::Undo(target) => state.ledger.is_taken_back(target),
+            EntryKind::Redo(target) => !state.ledger.is_taken_back(target),
+            EntryKind::Edit | EntryKind::Foreign => false,
+        };
+        let undo = || by_actor().find(is_last);
         Ok(in_force.or_else(undo).map(|card| card.number))
     }
 
     /// Views the documents with a history below `under` whose files have changed, which enters what other programs did
     /// to them.
-    fn enter_external_edits(&self, under: Option<&NotePath>) -> Result<(), EditorError> {
+    fn enter_external_edits(
+        &self,
+        under: Option<&NotePath>,
+        watch: CallHooks<'_>,
+    ) -> Result<(), EditorError> {
         let known: Vec<(String, u64)> = {
             let state = self.store.current_state()?;
             let documents = state.ledger.documents().into_iter();
@@ -89,6 +102,7 @@ impl DocumentHistory {
             known.collect()
         };
         for (path, entry) in known {
+            watch.check()?;
             let Ok(note) = NotePath::parse_vault(&path) else {
                 continue;
             };

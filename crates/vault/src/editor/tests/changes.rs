@@ -7,7 +7,7 @@ fn by(actor: &str, operation: Operation) -> WriteRequest {
 }
 
 fn numbers(editor: &Editor, filter: ChangeFilter) -> (Vec<u64>, bool) {
-    let (entries, more) = editor.changes(&filter).unwrap();
+    let (entries, more) = editor.changes(&filter, CallHooks::none()).unwrap();
     (entries.iter().map(|entry| entry.number).collect(), more)
 }
 
@@ -148,4 +148,43 @@ fn the_newest_change_of_a_caller_is_the_one_in_force() {
     take(newest("ann")).unwrap();
     assert!(bench.text("a.md").contains("one"));
     assert_eq!(newest("ann"), Some(1));
+}
+
+#[test]
+fn what_a_caller_undid_for_another_can_be_toggled() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let request = by("ann", update("a.md", by_heading("Beta"), "one"));
+    bench.editor.write(&request, CallHooks::none()).unwrap();
+    let written = bench.text("a.md");
+    let take = |entry: Option<u64>| {
+        let request = UndoRequest {
+            path: None,
+            entry,
+            actor: "bob".to_owned(),
+            ..undo("a.md", false)
+        };
+        take_back(&bench.editor, &request).unwrap();
+        bench.text("a.md")
+    };
+    assert_eq!(take(Some(1)), SAMPLE);
+    let newest = || bench.editor.newest_change_of("bob").unwrap();
+    assert_eq!(newest(), Some(2));
+    assert_eq!(take(newest()), written);
+    assert_eq!(newest(), Some(3));
+    assert_eq!(take(newest()), SAMPLE);
+    assert_eq!(newest(), Some(4));
+}
+
+#[test]
+fn nothing_is_read_for_a_caller_that_has_given_up() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    bench
+        .write(update("a.md", by_heading("Beta"), "one"))
+        .unwrap();
+    let filter = ChangeFilter {
+        limit: 9,
+        ..ChangeFilter::default()
+    };
+    let given_up = bench.editor.changes(&filter, CallHooks::until(&|| true));
+    assert_eq!(given_up.unwrap_err(), EditorError::Cancelled);
 }

@@ -189,7 +189,10 @@ fn what_is_hidden_does_not_exist() {
         limit: 9,
         ..ChangeFilter::default()
     };
-    assert_eq!(editor.changes(&filter).unwrap().0.len(), 0);
+    assert_eq!(
+        editor.changes(&filter, CallHooks::none()).unwrap().0.len(),
+        0
+    );
     assert_eq!(editor.entry(1).unwrap_err(), EditorError::EntryNotFound);
     assert_eq!(editor.newest_change_of("tests").unwrap(), None);
     let one = UndoRequest {
@@ -430,7 +433,7 @@ fn all_changes(editor: &Editor) -> Vec<HistoryEntry> {
         limit: 99,
         ..ChangeFilter::default()
     };
-    editor.changes(&filter).unwrap().0
+    editor.changes(&filter, CallHooks::none()).unwrap().0
 }
 
 #[test]
@@ -468,6 +471,9 @@ fn a_document_that_went_out_of_sight_takes_its_history_along() {
     assert_eq!(seen[0].documents, ["b.md"]);
     assert_eq!(seen[0].sections.len(), 1);
     assert_eq!(editor.entry(1).unwrap_err(), EditorError::EntryNotFound);
+    // The caller cannot undo half of its change, so that is not its newest.
+    assert_eq!(editor.newest_change_of("caller").unwrap(), None);
+    assert_eq!(bench.editor.newest_change_of("caller").unwrap(), Some(2));
     // Where nothing is hidden, all of it can be undone.
     assert_eq!(all_changes(&bench.editor).len(), 3);
     take_back(&bench.editor, &entry(1)).unwrap_err();

@@ -17,7 +17,7 @@ use crate::{
     NotePath,
     editor::{CallHooks, EditorError, draft::Draft, folder::recorded_path},
     journal::{Entry, EntryKind, FolderMove, LineOrigin, Request, Step},
-    ledger::{DocumentState, EntryCard, Ledger, StepCard},
+    ledger::{DocumentState, EntryCard, Ledger},
 };
 
 /// A request to undo or redo an entry.
@@ -186,14 +186,7 @@ impl DocumentWriter {
     ) -> Result<(u64, u64), EditorError> {
         let state = self.store.current_state()?;
         // An entry about something that is hidden from the caller is unknown to it, unless only links were repaired there.
-        let is_secret = |card: &EntryCard| {
-            let is_hidden = |step: &StepCard| self.folder.is_step_hidden(step, &state.ledger);
-            let folder = card.folder.as_ref();
-            card.steps
-                .iter()
-                .any(|step| !step.is_silent && is_hidden(step))
-                || folder.is_some_and(|folder| !self.folder.sees_move(folder))
-        };
+        let is_secret = |card: &EntryCard| self.folder.is_entry_hidden(card, &state.ledger);
         if path.is_none()
             && let Some(card) = request.entry.and_then(|entry| state.ledger.entry(entry))
             && card.steps.is_empty()

@@ -6,7 +6,7 @@ use sectile_markdown::{DiffOptions, Digest, unified_diff};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
 use sectile_vault::{
     NotePath,
-    editor::{ChangeFilter, HistoryEntry},
+    editor::{CallHooks, ChangeFilter, HistoryEntry},
 };
 use serde::{Deserialize, Serialize};
 
@@ -267,7 +267,8 @@ fn named<'a>(
                 limit: 1,
                 ..ChangeFilter::default()
             };
-            let known = root.folder.editor.changes(&filter);
+            let stop = || roots.context().cancelled.is_cancelled();
+            let known = root.folder.editor.changes(&filter, CallHooks::until(&stop));
             if known.is_ok_and(|(entries, _)| entries.is_empty()) {
                 return Err(missing);
             }
@@ -295,7 +296,8 @@ fn root_changes<'a>(
         limit: params.limit,
         ..asked.filter.clone()
     };
-    let found = root.folder.editor.changes(&filter);
+    let stop = || roots.context().cancelled.is_cancelled();
+    let found = root.folder.editor.changes(&filter, CallHooks::until(&stop));
     let (mut entries, mut has_more) = found.map_err(|error| {
         let id = params.id.as_deref().unwrap_or_default();
         roots.editor_failure(root, &error, id)
