@@ -195,10 +195,8 @@ impl EditSession {
         }
         let found = files::below(&self.root, given);
         found.ok_or_else(|| {
-            let error = CliError::failed(format_args!(
-                "{} is not inside the root.",
-                given.display()
-            ));
+            let error =
+                CliError::failed(format_args!("{} is not inside the root.", given.display()));
             let next = "give the folder of the documents with --root DIR";
             match &self.found {
                 Some(root) => error.next(format_args!("the root is {}; {next}", described(root))),

@@ -158,4 +158,20 @@ mod tests {
             assert_eq!(root.has_folder(&note(path)).unwrap(), is_there, "{path}");
         }
     }
+
+    /// A link that another program puts in the place of a folder after a check leads nowhere.
+    #[cfg(unix)]
+    #[test]
+    fn no_folder_behind_a_link_is_removed_or_compared() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::open(temp.path()).unwrap();
+        std::fs::create_dir_all(temp.path().join("real/empty")).unwrap();
+        std::os::unix::fs::symlink("real", temp.path().join("link")).unwrap();
+        assert!(root.remove_folder(&note("link/empty")).is_err());
+        assert!(root.remove_folder(&note("link")).is_err());
+        assert!(!root.is_same_folder(&note("link/empty"), &note("real/empty")));
+        assert!(root.is_same_folder(&note("real/empty"), &note("real/empty")));
+        assert!(temp.path().join("real/empty").is_dir());
+        root.remove_folder(&note("real/empty")).unwrap();
+    }
 }

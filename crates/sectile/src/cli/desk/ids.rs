@@ -108,9 +108,6 @@ impl ShellIds {
 }
 
 fn outside(given: &str) -> CliError {
-    CliError::failed(format_args!(
-        "{} is not inside the root.",
-        visible(given)
-    ))
-    .next(HOW_TO_NAME_IT)
+    CliError::failed(format_args!("{} is not inside the root.", visible(given)))
+        .next(HOW_TO_NAME_IT)
 }
