@@ -6,7 +6,7 @@ mod reference;
 use std::{fs, hint::black_box, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result};
-use sectile_markdown::Source;
+use sectile_markdown::{PageFormat, Source};
 use sectile_retrieval::{Index, MAX_PASSAGES, MAX_QUERY_WORDS, Passage, Query, Section, sections};
 use serde::Deserialize;
 
@@ -111,7 +111,7 @@ fn document(slug: String, role: String, text: String) -> Document {
     let source = Source::new(text.as_bytes()).parse();
     let title = source.sections().first();
     let title = title.map_or(slug.as_str(), |section| section.text.as_str());
-    let sections = sections(text.as_bytes(), title);
+    let sections = sections(text.as_bytes(), title, PageFormat::default());
     Document {
         slug,
         role,
@@ -328,7 +328,11 @@ fn indexing(
     for (name, library, rounds) in small.into_iter().chain([("8 MB", large, 3)]) {
         let indexing = || {
             for document in &library.documents {
-                black_box(sections(document.text.as_bytes(), "title"));
+                black_box(sections(
+                    document.text.as_bytes(),
+                    "title",
+                    PageFormat::default(),
+                ));
             }
             drop(black_box(index(&library.documents, &library.passages)));
         };

@@ -112,7 +112,7 @@ impl EditableFolder {
         let disk = DiskLookup::new(move |path| {
             let is_hidden = |entry: &PathEntry| match entry {
                 PathEntry::File(path) => walk.hides(path),
-                PathEntry::Folder(path) => walk.hides_folder(path),
+                PathEntry::Folder(path) => !walk.shows_folder(path),
             };
             let is_visible = |path: &NotePath| !walk.hides(path) && !walk.hides_folder(path);
             let entry = is_visible(path).then(|| root.find(path)).flatten();

@@ -165,10 +165,20 @@ impl FolderStorage {
         let is_hidden = match &found {
             PathEntry::File(target) => self.walk.hides(path) || self.walk.hides(target),
             PathEntry::Folder(target) => {
-                self.walk.hides_folder(path) || self.walk.hides_folder(target)
+                !self.walk.shows_folder(path) || !self.walk.shows_folder(target)
             }
         };
         (!is_hidden).then_some(found)
+    }
+
+    /// Returns whether the rules show a folder at `path`, whatever is in it.
+    pub(crate) fn shows_folder(&self, path: &NotePath) -> bool {
+        self.walk.shows_folder(path)
+    }
+
+    /// Returns whether the rules are the same for all folders that are listed.
+    pub(crate) fn shows_all_folders(&self) -> bool {
+        self.walk.reads_everything()
     }
 
     /// Returns the root, to ask whether it is there.

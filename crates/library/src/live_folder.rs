@@ -188,6 +188,7 @@ impl LiveFolder {
         )?);
         let state = FolderState {
             contents: FolderContents::default(),
+            listed_folders: Vec::new(),
             storage: Arc::clone(&storage),
             readers: Arc::new(ReaderPool::default()),
             snapshot: Snapshot::empty(models, (options.clock)()),

@@ -15,7 +15,7 @@ use sectile_mcp::WorldCard;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
-    editing::{arguments_digest, journal_key, key_of_this_process, timestamp, yaml_value},
+    editing::{INEXACT, arguments_digest, journal_key, key_of_this_process, timestamp, yaml_value},
     entry::{OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder},
 };
 use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};

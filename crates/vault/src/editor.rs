@@ -124,11 +124,11 @@ pub struct EditorOptions {
     /// Selects the documents that are listed, can be changed, and have their links repaired and checked. Others can
     /// still be read.
     pub walk: Walk,
-    /// What is hidden: for every call as if it did not exist. Nothing in a hidden folder is exempt.
+    /// Paths that do not exist for callers. Everything in a hidden folder is hidden too.
     pub hide: PathRules,
-    /// What is visible: everything else is hidden. Without patterns, everything is visible.
+    /// Paths that callers can see; all others are hidden. Without patterns, every path is visible.
     pub read: PathRules,
-    /// What may be changed. Without patterns, everything may.
+    /// Paths that callers may change. Without patterns, every path.
     pub write: PathRules,
     /// Whether nothing at all may be written, neither documents nor anything in `.sectile`.
     pub read_only: bool,
@@ -152,7 +152,7 @@ impl EditorOptions {
 }
 
 impl EditorOptions {
-    /// Returns the walk with the rules about what is hidden: what callers see.
+    /// Returns the walk that finds only the documents that callers can see.
     #[must_use]
     pub fn visible_walk(&self) -> Walk {
         let mut walk = self.walk.clone();
@@ -324,9 +324,13 @@ impl Editor {
     /// that other programs made to documents with a history are entered first.
     ///
     /// # Errors
-    /// [`EditorError`] when the journal cannot be read.
-    pub fn changes(&self, filter: &ChangeFilter) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        self.history.changes(filter)
+    /// [`EditorError`] when the journal cannot be read, or the caller has given up.
+    pub fn changes(
+        &self,
+        filter: &ChangeFilter,
+        watch: CallHooks<'_>,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history.changes(filter, watch)
     }
 
     /// Returns the entry with this number.

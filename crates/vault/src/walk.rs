@@ -142,7 +142,7 @@ impl Walk {
         })
     }
 
-    /// Returns the walk for which whatever `rules` cover does not exist. Nothing in a hidden folder is exempt.
+    /// Returns the walk without the paths that `rules` cover. Nothing in a hidden folder is exempt.
     #[must_use]
     pub fn hiding(self, rules: PathRules) -> Self {
         Self {
@@ -173,6 +173,17 @@ impl Walk {
         self.hidden.enclose(path.as_str(), true)
     }
 
+    /// Returns whether the rules of the walk show a folder at `path`, whatever is in it. Where only some paths may be
+    /// read, other folders are visible only if something in them is.
+    #[must_use]
+    pub fn shows_folder(&self, path: &NotePath) -> bool {
+        !self.hides_folder(path) && self.reads_folder(path)
+    }
+
+    fn reads_folder(&self, path: &NotePath) -> bool {
+        self.readable.is_empty() || self.readable.cover_folder(path)
+    }
+
     /// Like [`Self::hides`], for an entry of a folder that is not hidden.
     fn hides_entry(&self, path: &str, is_folder: bool) -> bool {
         (!self.hidden.is_empty() && self.hidden.cover_at(path, is_folder))
@@ -184,7 +195,8 @@ impl Walk {
     }
 
     /// Returns whether the walk has no rules about what may be read.
-    pub(crate) fn reads_everything(&self) -> bool {
+    #[must_use]
+    pub fn reads_everything(&self) -> bool {
         self.readable.is_empty()
     }
 
@@ -196,13 +208,10 @@ impl Walk {
     /// Returns whether the rules that hide may hold for something in one of two folders and not for the same thing in
     /// the other.
     pub(crate) fn tells_apart(&self, one: &NotePath, other: &NotePath) -> bool {
-        let rules = [&self.hidden, &self.readable];
-        let is_readable = |folder| self.readable.is_empty() || self.readable.cover_folder(folder);
-        !is_readable(one)
-            || !is_readable(other)
-            || [one, other]
-                .iter()
-                .any(|folder| rules.iter().any(|rules| rules.tell_below(folder)))
+        !self.reads_folder(one)
+            || !self.reads_folder(other)
+            || self.hidden.tell_apart(one, other)
+            || self.readable.tell_apart(one, other)
     }
 
     /// Returns the same walk without include patterns.
@@ -346,7 +355,7 @@ impl Root {
         found.documents.sort();
         found.others.sort();
         if !walk.readable.is_empty() {
-            found.drop_unseen_folders();
+            found.drop_unseen_folders(walk);
         }
         Ok(found)
     }
@@ -374,10 +383,11 @@ pub(crate) struct Files {
 
 impl Files {
     /// Drops the folders in which nothing is visible.
-    fn drop_unseen_folders(&mut self) {
+    fn drop_unseen_folders(&mut self, walk: &Walk) {
         let files = self.documents.iter().chain(&self.others);
         let paths = files.map(NotePath::as_str);
-        let paths = paths.chain(self.skipped.iter().map(String::as_str));
+        let skipped = self.skipped.iter().map(String::as_str);
+        let paths = paths.chain(skipped.filter(|path| walk.may_be_read(path)));
         let seen: HashSet<&str> = paths
             .flat_map(|path| path.match_indices('/').map(|(end, _)| &path[..end]))
             .collect();

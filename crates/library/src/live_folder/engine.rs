@@ -302,7 +302,7 @@ impl LiveFolder {
         let mut paths: BTreeSet<NotePath> = {
             let state = Arc::clone(&self.state.lock());
             let others = difference(&state.contents.others, &listed.others);
-            let folders = difference(&state.contents.folders, &listed.folders);
+            let folders = difference(&state.listed_folders, &listed.folders);
             others.into_iter().chain(folders).collect()
         };
         // The list may be older than the state, so that it is only a hint.
@@ -330,7 +330,7 @@ impl LiveFolder {
             }
         }
         differences.gone.extend(known.map(|gone| gone.path.clone()));
-        if listed.others != state.contents.others || listed.folders != state.contents.folders {
+        if listed.others != state.contents.others || listed.folders != state.listed_folders {
             let others = listed.others.into_iter().collect();
             differences.files = Some((others, listed.folders.into_iter().collect()));
         }
@@ -406,7 +406,7 @@ impl LiveFolder {
                 .take_while(|known| known.as_str().starts_with(path.as_str()))
                 .any(|known| known == path || is_below(known, path))
         };
-        if has(state.other_files()) || has(state.folders()) || differences.files.is_some() {
+        if has(state.other_files()) || has(&state.listed_folders) || differences.files.is_some() {
             let (others, folders) = differences.files_of(state);
             others.retain(|known| !gone(known));
             // A file in the place of a folder ends the folder too.
@@ -662,7 +662,7 @@ impl Differences {
     fn files_of(&mut self, state: &FolderState) -> &mut (BTreeSet<NotePath>, BTreeSet<NotePath>) {
         self.files.get_or_insert_with(|| {
             let others = state.contents.others.iter().cloned().collect();
-            (others, state.contents.folders.iter().cloned().collect())
+            (others, state.listed_folders.iter().cloned().collect())
         })
     }
 }

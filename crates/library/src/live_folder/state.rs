@@ -1,6 +1,9 @@
 //! The state of a folder at one moment.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
 
 use sectile_markdown::NotePath;
 use sectile_retrieval::DocumentLocation;
@@ -25,7 +28,7 @@ pub struct FolderContents {
     pub notes: Vec<Arc<NoteRecord>>,
     /// The files that are not notes, such as pictures.
     pub others: Vec<NotePath>,
-    /// The folders, without the top.
+    /// The folders that callers see, without the top.
     pub folders: Vec<NotePath>,
 }
 
@@ -96,6 +99,8 @@ pub enum ChangeDetection {
 #[derive(Clone)]
 pub struct FolderState {
     pub(super) contents: FolderContents,
+    /// All folders that are listed. Where only some paths may be read, callers see only those with something to see.
+    pub(super) listed_folders: Vec<NotePath>,
     pub(super) storage: Arc<FolderStorage>,
     pub(super) readers: Arc<ReaderPool>,
     /// Its notebooks are the notes, in the same order.
@@ -229,6 +234,9 @@ impl FolderState {
             merge_sorted(&mut notebooks, indexed, |known| &known.notebook);
             self.snapshot = self.snapshot.assembled(notebooks, segments);
         }
+        if !self.storage.shows_all_folders() {
+            self.show_folders(&mut changes);
+        }
         changes
     }
 
@@ -239,10 +247,28 @@ impl FolderState {
         folders: Vec<NotePath>,
         changes: &mut FolderChanges,
     ) {
-        changes.others = difference(&self.contents.others, &others);
+        changes
+            .others
+            .extend(difference(&self.contents.others, &others));
+        self.contents.others = others;
+        self.listed_folders = folders;
+        self.show_folders(changes);
+    }
+
+    /// Brings the folders that callers see up to date, and adds the difference to `changes`.
+    fn show_folders(&mut self, changes: &mut FolderChanges) {
+        let mut folders = self.listed_folders.clone();
+        if !self.storage.shows_all_folders() {
+            let notes = self.contents.notes.iter().map(|note| &note.path);
+            let files = notes.chain(&self.contents.others).map(NotePath::as_str);
+            let above = |path| str::match_indices(path, '/').map(|(end, _)| &path[..end]);
+            let seen: HashSet<&str> = files.flat_map(above).collect();
+            folders.retain(|folder| {
+                seen.contains(folder.as_str()) || self.storage.shows_folder(folder)
+            });
+        }
         let folder_changes = difference(&self.contents.folders, &folders);
         changes.others.extend(folder_changes);
-        self.contents.others = others;
         self.contents.folders = folders;
     }
 

@@ -416,8 +416,8 @@ impl Checker<'_> {
     }
 
     /// Writes whole numbers as integers where the schema accepts integers and no other numbers: JSON does not
-    /// distinguish `1.0` from `1`, and some clients write the former. If scalars are lenient, does the same for integers
-    /// and booleans that are written as strings where the schema accepts no string.
+    /// distinguish `1.0` from `1`, and some clients write the former. If scalars are lenient, also converts
+    /// strings that spell an integer or a boolean where the schema accepts no string.
     fn settle(&self, schemas: &[&Value], value: &mut Value) {
         match value {
             Value::Number(number) => {

@@ -26,7 +26,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallContext, Confirmation, Connection, Pace,
+    CallContext, Confirmation, Connection, Pace, Surface,
     access::Identity,
     call::{
         elicitation::{self, ElicitationRounds, form},
@@ -141,8 +141,8 @@ impl Caller {
         client.is_some_and(|client| MESSAGE_ONLY.contains(&client.name.as_str()))
     }
 
-    /// Returns what the client calls itself. A request of the handshake eras without a session does not say it; then it
-    /// is the program that sent the request.
+    /// Returns what the client calls itself. A request of the handshake eras without a session does not carry the name;
+    /// then it is the program that sent the request.
     fn client(&self) -> Option<Implementation> {
         let client = self.request.client_info();
         // rmcp gives its own name to clients that it does not know.
@@ -158,6 +158,7 @@ impl Caller {
     /// Returns the context for the handler, and the channel that its messages arrive on.
     pub(crate) fn into_parts(
         self,
+        surface: &Arc<Surface>,
         pace: Pace,
         asking: ElicitationMode,
     ) -> (CallContext, ClientChannel) {
@@ -191,7 +192,7 @@ impl Caller {
             client,
             progress: Progress::new(&request, sender.as_ref()),
             client_messages: sender,
-            surface: OnceLock::new(),
+            surface: Some(Arc::clone(surface)),
             roots: OnceLock::new(),
         };
         let channel = ClientChannel {

@@ -30,9 +30,9 @@ pub struct CallContext {
     /// Reports progress to the caller.
     pub progress: Progress,
     pub(crate) client_messages: Option<ClientSender>,
-    /// The surface that was called.
-    pub(crate) surface: OnceLock<Arc<Surface>>,
-    /// The roots that the caller is bound to, once somebody has asked.
+    /// The surface that was called, unless the call does not come from a client.
+    pub(crate) surface: Option<Arc<Surface>>,
+    /// The roots that the caller is bound to, set on first use.
     pub(crate) roots: OnceLock<Option<Vec<String>>>,
 }
 
@@ -48,7 +48,7 @@ impl CallContext {
             client: None,
             progress: Progress::SILENT,
             client_messages: None,
-            surface: OnceLock::new(),
+            surface: None,
             roots: OnceLock::new(),
         }
     }
@@ -74,17 +74,14 @@ impl CallContext {
     #[must_use]
     pub fn may_use(&self, name: &str) -> bool {
         self.surface
-            .get()
+            .as_ref()
             .is_none_or(|surface| surface.offers(name, self.caller_role()))
     }
 
     /// Returns the names of the tools of the same surface that this caller may use, in listing order.
     pub fn usable_tools(&self) -> impl Iterator<Item = &str> {
-        let tools = self
-            .surface
-            .get()
-            .into_iter()
-            .flat_map(|surface| &surface.tools);
+        let surface = self.surface.iter();
+        let tools = surface.flat_map(|surface| &surface.tools);
         let names = tools.map(|tool| tool.card.name.as_str());
         names.filter(|name| self.may_use(name))
     }
@@ -94,7 +91,7 @@ impl CallContext {
     #[must_use]
     pub fn may_read(&self, uri: &str) -> bool {
         self.surface
-            .get()
+            .as_ref()
             .is_none_or(|surface| surface.may_notify(uri, self.caller_role()))
     }
 
@@ -102,7 +99,7 @@ impl CallContext {
     /// left. Everything that an answer says about other tools passes through here.
     #[must_use]
     pub fn for_caller(&self, text: &'static str) -> Cow<'static, str> {
-        match self.surface.get() {
+        match &self.surface {
             Some(surface) => surface.naming(self.caller_role()).text(text),
             None => Cow::Borrowed(text),
         }
@@ -120,9 +117,10 @@ impl CallContext {
     pub fn roots(&self) -> Option<&[String]> {
         let roots = self.roots.get_or_init(|| {
             let identity = self.identity.as_ref()?;
-            match self.surface.get() {
+            match &self.surface {
                 Some(surface) => surface.policy.roles.get().roots_of(identity),
-                None => identity.roots.clone(),
+                // Only the surface knows the roots of roles.
+                None => Some(Vec::new()),
             }
         });
         roots.as_deref()

@@ -46,12 +46,11 @@ impl Surface {
         caller.request.ct = caller.request.ct.child_token();
         let _stop = caller.cancelled().drop_guard();
         // Nothing is asked or reported before a client has connected.
-        let (context, _) = caller.into_parts(Pace::Slow, ElicitationMode::Never);
+        let (context, _) = caller.into_parts(self, Pace::Slow, ElicitationMode::Never);
         let described = timeout(PATIENCE, async {
             let slot = self.describers.take(key).await.ok()?;
             let surface = Arc::clone(self);
             let work = move || {
-                context.surface.get_or_init(|| Arc::clone(&surface));
                 let description = surface.describe.as_ref()?(&context);
                 drop(slot);
                 Some(description)

@@ -156,7 +156,6 @@ impl Surface {
                 let handler = Arc::clone(handler);
                 let work = move |context: &CallContext| {
                     surface.check_call(&surface.tools[index], &mut arguments, caller_role)?;
-                    context.surface.get_or_init(|| surface);
                     handler(arguments, context)
                 };
                 self.within_limits(effort, caller, asking, work).await
@@ -164,7 +163,6 @@ impl Surface {
             BoundHandler::Waiting(handler) => {
                 let work = |context: CallContext| {
                     surface.check_call(tool, &mut arguments, caller_role)?;
-                    context.surface.get_or_init(|| surface);
                     Ok(handler(arguments, context))
                 };
                 self.waiting_within_limits(effort, caller, work).await
@@ -362,7 +360,6 @@ impl Surface {
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
         self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |context| {
-            context.surface.get_or_init(|| Arc::clone(&surface));
             (surface.prompts[index].render)(&arguments, context)
         })
         .await
@@ -447,7 +444,7 @@ impl Surface {
     /// Runs `work`, which may block, once there is room, and for as long as the limits allow and the caller waits. A
     /// panic in it becomes an internal error.
     async fn within_limits<T: Send + 'static>(
-        &self,
+        self: &Arc<Self>,
         (pace, access): (Pace, Access),
         caller: Caller,
         asking: ElicitationMode,
@@ -455,7 +452,7 @@ impl Surface {
     ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
         let key = identity_key(caller.facts.identity());
-        let (context, channel) = caller.into_parts(pace, asking);
+        let (context, channel) = caller.into_parts(self, pace, asking);
         let steps = async {
             let slot = self.slot(key).await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
@@ -478,14 +475,14 @@ impl Surface {
 
     /// Does the same for async work without a thread of its own. Such work never asks questions.
     async fn waiting_within_limits<T>(
-        &self,
+        self: &Arc<Self>,
         (pace, access): (Pace, Access),
         caller: Caller,
         work: impl FnOnce(CallContext) -> Result<BoxFuture<'static, Result<T, Failure>>, Failure>,
     ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
         let key = identity_key(caller.facts.identity());
-        let (context, channel) = caller.into_parts(pace, ElicitationMode::Never);
+        let (context, channel) = caller.into_parts(self, pace, ElicitationMode::Never);
         let steps = async {
             let _slot = self.slot(key).await?;
             let begun = catch_unwind(AssertUnwindSafe(|| work(context)));
@@ -546,7 +543,7 @@ impl Surface {
         hides_errors: bool,
     ) -> Result<String, ErrorData> {
         let failure = match self.argument_errors {
-            // A type that is stricter than its schema says no more.
+            // A decoder that is stricter than the schema gives no details.
             Some(row) if failure.kind == row.kind && failure.detail.is_none() => {
                 let message = failure.message.strip_prefix(INVALID);
                 let message = message.map(|message| message.to_owned().into());

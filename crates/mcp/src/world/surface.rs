@@ -179,7 +179,7 @@ impl SurfaceLimits {
     }
 }
 
-/// What a world says about all its tools.
+/// Settings of a world that apply to all its tools.
 struct ToolOffer<'a> {
     meta: &'a JsonObject,
     lenient_scalars: bool,

@@ -304,7 +304,7 @@ impl Access {
 
 /// The answer of a tool, and what the audit line may say about it.
 pub struct Answer {
-    /// What the caller gets.
+    /// The content that is sent to the caller.
     pub body: AnswerBody,
     /// Facts for the audit line.
     pub facts: AnswerFacts,

@@ -47,7 +47,7 @@ fn taking_tildes(command: clap::Command) -> clap::Command {
 Try it without any setup:    sectile demo
 Connect a client:            sectile connect claude-code --root ~/notes
 Search yourself:             sectile search \"winter feed\"
-Take the last change back:   sectile undo"
+Undo your last change:       sectile undo"
 )]
 pub(super) struct Args {
     #[command(subcommand)]

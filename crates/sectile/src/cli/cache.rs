@@ -73,17 +73,13 @@ fn clear(
 ) -> Result<(), CliError> {
     let wanted = match (named, args.all) {
         (_, true) => None,
-        (Some(named), false) => Some(
-            root_of(named)
-                .map_err(|error| CliError::failed(format_args!("{}: {error}.", named.display())))?,
-        ),
+        (Some(named), false) => Some(label_of(named, indexes)?),
         (None, false) => {
             return Err(
                 CliError::usage("no folder is named.").next("--clear DIR, or --clear --all")
             );
         }
     };
-    let wanted = wanted.map(|root| root.folder.display().to_string());
     let mut removed = 0;
     let mut in_use = 0;
     for index in indexes {
@@ -102,7 +98,7 @@ fn clear(
     }
     let kept = match in_use {
         0 => String::new(),
-        in_use => format!(" {in_use} in use by a server, and kept."),
+        in_use => format!(" {in_use} kept: in use by a server."),
     };
     print(format_args!(
         "{}{kept}\n",
@@ -111,6 +107,23 @@ fn clear(
             format!("{} removed.", counted(removed, "index", "indexes"))
         )
     ))
+}
+
+/// Returns the label of the index of a folder: its own, even if the folder is gone, or else that of the root it is in.
+fn label_of(named: &Path, indexes: &[CachedIndex]) -> Result<String, CliError> {
+    let unknown = |error: &dyn std::fmt::Display| {
+        CliError::failed(format_args!("{}: {error}.", named.display()))
+    };
+    let path = files::absolute(named)
+        .or_else(|_| std::path::absolute(named))
+        .map_err(|error| unknown(&files::reason(error.kind())))?;
+    let label = path.display().to_string();
+    let label = label.trim_end_matches(std::path::MAIN_SEPARATOR);
+    if indexes.iter().any(|index| index.label == label) {
+        return Ok(label.to_owned());
+    }
+    let root = root_of(named).map_err(|error| unknown(&error))?;
+    Ok(root.folder.display().to_string())
 }
 
 /// Formats a size for people.

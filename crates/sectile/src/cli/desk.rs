@@ -20,7 +20,10 @@ use super::{
     settings::settings,
     ui::{CliError, print, print_note_text},
 };
-use crate::worlds::desk::{self, DeskWorld};
+use crate::worlds::{
+    INEXACT,
+    desk::{self, DeskWorld},
+};
 
 /// Arguments of tools that have another form in a shell.
 const SHELL_WORDS: &[(&str, &str)] = &[
@@ -338,38 +341,67 @@ fn fields(given: &[String]) -> Result<Option<Value>, CliError> {
                     .next("write NAME=VALUE"),
             );
         };
-        let block = format!("---\n{name}: {value}\n---\n");
-        let source = Source::new(block.as_bytes());
-        let value = match source.front_matter_value() {
-            Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).map(json_of),
-            _ => None,
+        let quote = "put text with special characters in quotes: NAME='\"VALUE\"'";
+        if has_comment(value) {
+            return Err(CliError::usage(format_args!(
+                "the value of {name:?} ends at the #, where YAML begins a comment."
+            ))
+            .next(quote));
+        }
+        // Several lines are text.
+        let value = match value.contains(['\n', '\r']) {
+            true => Some(json!(value)),
+            false => {
+                let block = format!("---\n{name}: {value}\n---\n");
+                match Source::new(block.as_bytes()).front_matter_value() {
+                    Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).and_then(json_of),
+                    _ => None,
+                }
+            }
         };
         let value = value.ok_or_else(|| {
-            CliError::usage(format_args!("the value of {name:?} is not YAML."))
-                .next("put text with special characters in quotes: NAME='\"VALUE\"'")
+            CliError::usage(format_args!(
+                "the value of {name:?} is not YAML, or has a number that cannot be kept exactly."
+            ))
+            .next(quote)
         })?;
         fields.insert(name.to_owned(), value);
     }
     Ok((!fields.is_empty()).then_some(Value::Object(fields)))
 }
 
-/// Returns a value of YAML as JSON.
-fn json_of(value: &YamlValue) -> Value {
-    match value {
+/// Returns whether YAML would take the end of a value for a comment.
+fn has_comment(value: &str) -> bool {
+    let value = value.trim();
+    let end = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => quote,
+        Some('[') => ']',
+        Some('{') => '}',
+        _ => '#',
+    };
+    let is_enclosed = end != '#' && value.len() > 1 && value.ends_with(end);
+    let is_comment = value.starts_with('#') || value.contains(" #") || value.contains("\t#");
+    is_comment && !is_enclosed && !value.contains(['\n', '\r'])
+}
+
+/// Returns a value of YAML as JSON; `None` if a number in it is not exact.
+fn json_of(value: &YamlValue) -> Option<Value> {
+    Some(match value {
         YamlValue::Null => Value::Null,
         YamlValue::Bool(value) => json!(value),
+        YamlValue::Number(number) if !number.is_finite() || number.abs() >= INEXACT => return None,
         YamlValue::Number(number) if number.fract() == 0.0 => json!(*number as i64),
         YamlValue::Number(number) => json!(number),
         YamlValue::Timestamp(timestamp) => json!(timestamp.as_written()),
         YamlValue::String(text) => json!(text),
-        YamlValue::List(items) => items.iter().map(json_of).collect(),
+        YamlValue::List(items) => Value::Array(items.iter().map(json_of).collect::<Option<_>>()?),
         YamlValue::Map(mapping) => {
             let fields = mapping
                 .iter()
-                .map(|(name, value)| (name.to_owned(), json_of(value)));
-            Value::Object(fields.collect())
+                .map(|(name, value)| Some((name.to_owned(), json_of(value)?)));
+            Value::Object(fields.collect::<Option<_>>()?)
         }
-    }
+    })
 }
 
 /// Opens an address with the program that the system has for it.

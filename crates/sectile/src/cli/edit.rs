@@ -195,10 +195,8 @@ impl EditSession {
         }
         let found = files::below(&self.root, given);
         found.ok_or_else(|| {
-            let error = CliError::failed(format_args!(
-                "{}: it is not below the root.",
-                given.display()
-            ));
+            let error =
+                CliError::failed(format_args!("{} is not inside the root.", given.display()));
             let next = "give the folder of the documents with --root DIR";
             match &self.found {
                 Some(root) => error.next(format_args!("the root is {}; {next}", described(root))),
@@ -315,7 +313,7 @@ impl EditSession {
         )
     }
 
-    /// Returns the id of a section that is to be changed, or that marks a position.
+    /// Returns the id of a section to change, or of one that marks a position.
     fn id(&self, target: &SectionArgs) -> Result<Value, CliError> {
         let (path, section) = self.required_section(target)?;
         let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;

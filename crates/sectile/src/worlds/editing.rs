@@ -53,12 +53,18 @@ pub(crate) fn arguments_digest(arguments: &JsonObject) -> String {
     sectile_markdown::Digest::of(pairs.join("\n").as_bytes()).to_string()
 }
 
-/// Converts a JSON value to a value of front matter; `None` if a number in it is out of range.
+/// Numbers of this size and beyond are not all exact.
+pub(crate) const INEXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Converts a JSON value to a value of front matter; `None` if a number in it is out of range, or would become another one.
 pub(crate) fn yaml_value(value: &Value) -> Option<Yaml> {
     Some(match value {
         Value::Null => Yaml::Null,
         Value::Bool(value) => Yaml::Bool(*value),
-        Value::Number(number) => Yaml::Number(number.as_f64()?),
+        Value::Number(number) => {
+            let value = number.as_f64()?;
+            Yaml::Number(Some(value).filter(|value| number.is_f64() || value.abs() < INEXACT)?)
+        }
         Value::String(text) => Yaml::String(text.clone()),
         Value::Array(items) => Yaml::List(items.iter().map(yaml_value).collect::<Option<_>>()?),
         Value::Object(fields) => Yaml::Map(

@@ -43,8 +43,8 @@ pub enum EditorError {
     /// The folder does not exist.
     #[error("Folder not found.")]
     FolderNotFound,
-    /// Something is already at the path that a folder should get.
-    #[error("There is already something at this path.")]
+    /// The new path of a folder is taken.
+    #[error("A file or folder already exists at this path.")]
     FolderExists,
     /// The folder is not empty.
     #[error("The folder is not empty. Nothing was deleted.")]
@@ -55,9 +55,19 @@ pub enum EditorError {
     /// The folder cannot be renamed as a whole.
     #[error("The folder cannot be renamed: {0}. Nothing was written.")]
     FolderStays(&'static str),
-    /// More documents than one request may change.
-    #[error("The folder has more than {limit} documents.")]
+    /// The folder has more documents than one request may move.
+    #[error(
+        "The folder has more than {limit} documents. Nothing was written. Rename its subfolders one at a time."
+    )]
     TooManyDocuments {
+        /// The limit.
+        limit: usize,
+    },
+    /// The documents of the folder are larger together than one request may move.
+    #[error(
+        "The documents in the folder have more than {limit} bytes. Nothing was written. Rename its subfolders one at a time."
+    )]
+    FolderTooLarge {
         /// The limit.
         limit: usize,
     },

@@ -5,13 +5,15 @@ use sectile_markdown::name_key;
 use super::{EditorError, EditorOptions, is_markdown};
 use crate::{
     NotePath, PathRules, ReadError, Root, Walk,
-    fs::{LocatedNote, OpenFolders, PathEntry, PrivateFolder},
+    fs::{LocatedNote, OpenFolders, PathEntry, PrivateFolder, open_folder},
+    journal::FolderMove,
+    ledger::{EntryCard, Ledger, StepCard},
     walk::Files,
 };
 
-/// What is looked at: what callers see, or that and what is hidden from them.
+/// The files that an operation considers: those that callers see, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum FileVisibility {
     Visible,
     Everything,
 }
@@ -24,7 +26,7 @@ pub(super) struct DocumentFolder {
     pub(super) only: Option<NotePath>,
     /// What callers see.
     walk: Walk,
-    /// The same with what is hidden from them.
+    /// Selects all documents, including those hidden from callers.
     everything: Walk,
     write: PathRules,
     read_only: bool,
@@ -55,12 +57,12 @@ impl DocumentFolder {
     /// The documents, and everything else that links may name.
     pub(super) fn files(
         &self,
-        sight: Sight,
+        sight: FileVisibility,
         stop: &dyn Fn() -> bool,
     ) -> Result<Files, EditorError> {
         let walk = match sight {
-            Sight::Visible => &self.walk,
-            Sight::Everything => &self.everything,
+            FileVisibility::Visible => &self.walk,
+            FileVisibility::Everything => &self.everything,
         };
         match &self.only {
             Some(only) => Ok(Files {
@@ -180,21 +182,18 @@ impl DocumentFolder {
         }
         self.check_folder(path)?;
         self.check_folder_write_rules(path)?;
-        let dir = self.root.dir().map_err(|error| self.refusal(error))?;
-        let removed = match dir.symlink_metadata(path.as_str()) {
-            Ok(metadata) if metadata.is_dir() => dir.remove_dir(path.as_str()),
-            Ok(_) => return Err(EditorError::FolderNotFound),
-            Err(error) => Err(error),
-        };
+        use std::io::ErrorKind;
+        let removed = self.root.remove_folder(path);
         removed.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            _ if !self.root.is_there() => EditorError::RootGone,
+            ErrorKind::NotFound | ErrorKind::NotADirectory => EditorError::FolderNotFound,
+            // The answer must not reveal hidden files.
+            ErrorKind::DirectoryNotEmpty if !self.shows_something_in(path) => {
                 EditorError::FolderNotFound
             }
-            // What is hidden does not exist, so nothing is said about it.
-            std::io::ErrorKind::DirectoryNotEmpty if !self.shows_something_in(path) => {
-                EditorError::FolderNotFound
-            }
-            std::io::ErrorKind::DirectoryNotEmpty => EditorError::FolderNotEmpty,
+            ErrorKind::DirectoryNotEmpty => EditorError::FolderNotEmpty,
+            // There is a link on the way.
+            _ if !matches!(self.root.has_folder(path), Ok(true)) => EditorError::FolderNotFound,
             _ => self.refusal(error),
         })
     }
@@ -238,7 +237,7 @@ impl DocumentFolder {
 
     /// Refuses the path of a folder that callers do not see.
     pub(super) fn check_folder(&self, path: &NotePath) -> Result<(), EditorError> {
-        if self.is_folder_hidden(path) || !self.may_hold_documents(path)? {
+        if !self.sees_folder(path) || !self.may_hold_documents(path)? {
             return Err(EditorError::FolderNotFound);
         }
         Ok(())
@@ -277,7 +276,13 @@ impl DocumentFolder {
             });
         }
         self.check_folder_write_rules(from)?;
-        self.check_folder_write_rules(to)
+        self.check_folder_write_rules(to)?;
+        if self.write.tell_apart(from, to) {
+            return Err(EditorError::NotWritable {
+                path: from.as_str().to_owned(),
+            });
+        }
+        Ok(())
     }
 
     fn check_folder_write_rules(&self, path: &NotePath) -> Result<(), EditorError> {
@@ -316,7 +321,9 @@ impl DocumentFolder {
 
     /// Returns whether anything in the folder at `path` is visible.
     fn shows_something_in(&self, path: &NotePath) -> bool {
-        let Ok(entries) = self.root.dir().and_then(|dir| dir.read_dir(path.as_str())) else {
+        let opened = self.root.dir();
+        let opened = opened.and_then(|dir| open_folder(&dir, path.as_str()));
+        let Ok(entries) = opened.and_then(|dir| dir.entries()) else {
             return false;
         };
         let names = entries.flatten().map(|entry| {
@@ -339,8 +346,18 @@ impl DocumentFolder {
     pub(super) fn sees(&self, path: &NotePath) -> bool {
         self.root.find(path).is_some_and(|found| match found {
             PathEntry::File(real) => !self.is_hidden(&real),
-            PathEntry::Folder(real) => !self.is_folder_hidden(&real),
+            PathEntry::Folder(real) => self.sees_folder(&real),
         })
+    }
+
+    /// Returns whether callers see the folder at `path`, if there is one.
+    pub(super) fn sees_folder(&self, path: &NotePath) -> bool {
+        self.shows_folder(path) || (!self.is_folder_hidden(path) && self.shows_something_in(path))
+    }
+
+    /// Returns whether the rules show a folder at `path`, whatever is in it.
+    fn shows_folder(&self, path: &NotePath) -> bool {
+        self.only.is_some() || self.walk.shows_folder(path)
     }
 
     /// Returns whether anything is hidden from callers.
@@ -407,6 +424,37 @@ impl DocumentFolder {
         let located = self.locate(path);
         located.is_ok_and(|located| located.check_writable().is_ok())
             && self.check_draft(path, is_silent).is_ok()
+    }
+}
+
+impl DocumentFolder {
+    /// Returns whether the document of a step is hidden from callers: where it was, where it went, or where it is now.
+    pub(super) fn is_step_hidden(&self, step: &StepCard, ledger: &Ledger) -> bool {
+        if !self.hides_something() {
+            return false;
+        }
+        let now = ledger.document_by_number(step.document);
+        let now = now.and_then(|known| known.path.as_ref());
+        let mut paths = std::iter::once(&step.path).chain(&step.moved_to).chain(now);
+        paths.any(|path| self.is_hidden_at(path))
+    }
+
+    /// Returns whether an entry is about something that is hidden from callers, other than links that were repaired there
+    /// for them. Such an entry is unknown to them as a whole.
+    pub(super) fn is_entry_hidden(&self, card: &EntryCard, ledger: &Ledger) -> bool {
+        let folder = card.folder.as_ref();
+        let mut steps = card.steps.iter().filter(|step| !step.is_silent);
+        steps.any(|step| self.is_step_hidden(step, ledger))
+            || folder.is_some_and(|folder| !self.sees_move(folder))
+    }
+
+    /// Returns whether callers see that a folder was moved: the rules show it at both paths.
+    pub(super) fn sees_move(&self, folder: &FolderMove) -> bool {
+        let shows = |path: &str| {
+            !self.hides_something()
+                || NotePath::parse_vault(path).is_ok_and(|path| self.shows_folder(&path))
+        };
+        shows(&folder.from) && shows(&folder.to)
     }
 }
 

@@ -353,7 +353,10 @@ impl DocumentHistory {
         state: &State,
         known: Option<&DocumentState>,
     ) -> HistoryEntry {
-        let seen = || card.steps.iter().filter(|step| self.sees(step));
+        let seen = || {
+            let steps = card.steps.iter();
+            steps.filter(|step| !self.folder.is_step_hidden(step, &state.ledger))
+        };
         let about = |step: &&StepCard| known.is_none_or(|known| known.id == step.document);
         HistoryEntry {
             number: card.number,
@@ -376,12 +379,6 @@ impl DocumentHistory {
                 .flat_map(|step| step.touched.iter().cloned())
                 .collect(),
         }
-    }
-
-    /// Returns whether callers see the document of a step.
-    fn sees(&self, step: &StepCard) -> bool {
-        let path = step.moved_to.as_ref().unwrap_or(&step.path);
-        !self.folder.is_hidden_at(path)
     }
 
     /// The parts of the journal that cannot be read.

@@ -17,7 +17,7 @@ use self::{lineage::Lineage, scan::Scan, snapshot::LinkSnapshot};
 use super::{
     CallHooks, EditorError,
     draft::Draft,
-    folder::{DocumentFolder, Sight},
+    folder::{DocumentFolder, FileVisibility},
 };
 use crate::journal::FolderMove;
 
@@ -92,12 +92,12 @@ const MOST_SHOWN: usize = 200;
 
 /// Scans the links that the drafts may affect: all links if something lost its name, otherwise only those just written.
 ///
-/// With [`Sight::Everything`], only the documents that are hidden from callers are scanned.
+/// With [`FileVisibility::Everything`], only the documents that are hidden from callers are scanned.
 pub(super) fn look_at_links(
     folder: &DocumentFolder,
     (drafts, folder_move): (&BTreeMap<String, Draft>, Option<&FolderMove>),
     permits: &Permits,
-    sight: Sight,
+    sight: FileVisibility,
     watch: CallHooks<'_>,
 ) -> Result<ScanResult, EditorError> {
     let world = LinkSnapshot::new(folder, drafts, watch.stop)
@@ -112,8 +112,8 @@ pub(super) fn look_at_links(
     let lost_name = folder_move.is_some() || concerned.iter().any(had_name);
     let found = match (lost_name, sight) {
         (true, _) => scan.everywhere(&concerned, watch)?,
-        (false, Sight::Visible) => scan.new_links(watch)?,
-        (false, Sight::Everything) => ScanResult::default(),
+        (false, FileVisibility::Visible) => scan.new_links(watch)?,
+        (false, FileVisibility::Everything) => ScanResult::default(),
     };
     match world.trouble() {
         Some(error) => Err(error),

@@ -5,7 +5,7 @@ use std::fmt;
 use super::EditorError;
 use crate::NotePath;
 
-/// What an index knows about names and links, so that the editor need not read every document. Whatever it returns is
+/// An index of names and links, which saves the editor from reading every document. Everything it returns is
 /// read and checked; what it leaves out is not looked at, so it must know all documents as they are now, or say that it
 /// does not.
 pub trait NameSource {
@@ -25,7 +25,7 @@ pub struct CallHooks<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Takes the number of documents processed, and the total if it is known.
     pub progress: &'a dyn Fn(u64, Option<u64>),
-    /// What is known about names and links already.
+    /// An index of names and links, if there is one.
     pub names: Option<&'a dyn NameSource>,
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use cap_std::fs::Dir;
+use sectile_markdown::name_key;
 
 use super::{Root, open_folder, private::flush_folder};
 use crate::{NotePath, fault::step};
@@ -25,6 +26,11 @@ impl Root {
             flush_folder(&above(&dir, to)?)?;
             flush_folder(&above(&dir, from)?)
         })
+    }
+
+    /// Removes the folder at `path`, which must be empty. No link is followed.
+    pub(crate) fn remove_folder(&self, path: &NotePath) -> io::Result<()> {
+        above(&self.dir()?, path)?.remove_dir(path.file_name())
     }
 
     /// Returns whether a folder is at `path`, spelled exactly like this, without links on the way.
@@ -54,14 +60,14 @@ impl Root {
         {
             use cap_std::fs::MetadataExt as _;
             let number = |path: &NotePath| {
-                let metadata = self.dir()?.symlink_metadata(path.as_str())?;
+                let metadata = above(&self.dir()?, path)?.symlink_metadata(path.file_name())?;
                 io::Result::Ok((metadata.dev(), metadata.ino()))
             };
             matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
         }
         #[cfg(not(unix))]
         {
-            one.as_str().eq_ignore_ascii_case(other.as_str())
+            name_key(one.as_str()) == name_key(other.as_str())
         }
     }
 }
@@ -111,7 +117,7 @@ fn is_own_name(from: &Dir, name: &str, to: &Dir, new_name: &str) -> bool {
         names.any(|found| found.to_str() == Some(name))
     };
     name != new_name
-        && name.to_lowercase() == new_name.to_lowercase()
+        && name_key(name) == name_key(new_name)
         && from.symlink_metadata(new_name).is_ok()
         && to.symlink_metadata(name).is_ok()
         && !spelled(to, new_name)
@@ -151,5 +157,21 @@ mod tests {
         ] {
             assert_eq!(root.has_folder(&note(path)).unwrap(), is_there, "{path}");
         }
+    }
+
+    /// A link that another program puts in the place of a folder after a check leads nowhere.
+    #[cfg(unix)]
+    #[test]
+    fn no_folder_behind_a_link_is_removed_or_compared() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::open(temp.path()).unwrap();
+        std::fs::create_dir_all(temp.path().join("real/empty")).unwrap();
+        std::os::unix::fs::symlink("real", temp.path().join("link")).unwrap();
+        assert!(root.remove_folder(&note("link/empty")).is_err());
+        assert!(root.remove_folder(&note("link")).is_err());
+        assert!(!root.is_same_folder(&note("link/empty"), &note("real/empty")));
+        assert!(root.is_same_folder(&note("real/empty"), &note("real/empty")));
+        assert!(temp.path().join("real/empty").is_dir());
+        root.remove_folder(&note("real/empty")).unwrap();
     }
 }

@@ -48,7 +48,7 @@ pub struct AuthenticationSettings {
 pub(super) struct AcceptedCredentials {
     /// Whether only a token is accepted, not a key.
     pub(super) tokens_only: bool,
-    /// Whether those of a caller who is bound to roots are accepted.
+    /// Whether credentials bound to roots are accepted.
     pub(super) bound_to_roots: bool,
 }
 

@@ -82,7 +82,7 @@ pub(in crate::cli) struct OutlineArgs {
     pub(super) desk: DeskArgs,
 }
 
-/// The links that are wanted.
+/// The direction of links to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum LinkDirection {
     /// Links to it.
@@ -235,7 +235,7 @@ pub(in crate::cli) struct DeleteArgs {
     /// A document, a section with its subsections, or an empty folder.
     #[arg(value_name = "ID")]
     pub(super) id: String,
-    /// The state that is to be deleted, as `sectile fetch` shows it [default: the one found now].
+    /// The state to delete, as `sectile fetch` shows it [default: the one found now].
     #[arg(long, value_name = "BASE")]
     pub(super) base: Option<String>,
     #[command(flatten)]
@@ -244,7 +244,8 @@ pub(in crate::cli) struct DeleteArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct UndoArgs {
-    /// Number of a change, as `sectile changes` shows it [default: your newest that is not undone]. Undoing an undo redoes.
+    /// Number of a change, as `sectile changes` shows it [default: your newest that is not undone]. Undoing an undo redoes
+    /// the change.
     #[arg(value_name = "CHANGE")]
     pub(super) change: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Ids as people give them in a shell: paths relative to the current folder, absolute, or with `~`, besides everything that
+//! Ids as people give them in a shell: paths relative to the current folder, absolute, or with `~`, in addition to everything that
 //! the desk takes.
 
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ impl ShellIds {
         }
     }
 
-    /// Returns where something is to be moved: a path if `id` names a document or a folder, or if `to` looks like one.
+    /// Returns the destination of a move: a path if `id` names a document or a folder, or if `to` looks like one.
     pub(super) fn destination(&self, id: &str, to: &str) -> Result<String, CliError> {
         let is_section = id.contains('#');
         let (file, rest) = match to.split_once('#') {
@@ -116,9 +116,6 @@ impl ShellIds {
 }
 
 fn outside(given: &str) -> CliError {
-    CliError::failed(format_args!(
-        "{}: it is not below the root.",
-        visible(given)
-    ))
-    .next(HOW_TO_NAME_IT)
+    CliError::failed(format_args!("{} is not inside the root.", visible(given)))
+        .next(HOW_TO_NAME_IT)
 }

@@ -1,4 +1,4 @@
-//! Formatting of the desk's answers for people: what belongs together is on one line, so that `grep` finds it whole.
+//! Formatting of the desk's answers for people: each result is on one line, so that `grep` finds it whole.
 
 use serde_json::Value;
 

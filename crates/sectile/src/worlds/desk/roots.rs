@@ -9,7 +9,7 @@ use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, N
 use sectile_mcp::{CallContext, Failure};
 use sectile_vault::{
     NotePath,
-    editor::{ChangeFilter, EditorError, EntryDocument, is_markdown},
+    editor::{CallHooks, ChangeFilter, EditorError, EntryDocument, is_markdown},
 };
 
 use super::{
@@ -239,7 +239,9 @@ impl<'a> VisibleRoots<'a> {
             limit: 1,
             ..ChangeFilter::default()
         };
-        let (entries, _) = editor.changes(&filter).ok()?;
+        let stop = || self.context().cancelled.is_cancelled();
+        let found = editor.changes(&filter, CallHooks::until(&stop));
+        let (entries, _) = found.ok()?;
         let number = entries.first()?.number;
         let documents = editor.entry_paths(number).ok()?.documents;
         let was_here = |one: &&EntryDocument| one.moved_from.as_deref() == Some(path.as_str());

@@ -168,7 +168,7 @@ fn a_script_gets_the_code_of_an_error() {
     assert_eq!(error["code"], "not_found");
     let ran = home.run(&["fetch", "../outside.md"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("it is not below the root"), "{ran:?}");
+    assert!(ran.stderr.contains("is not inside the root"), "{ran:?}");
 }
 
 /// What a filter excludes starts with a hyphen, like a flag.
@@ -320,4 +320,81 @@ fn a_note_has_an_address_to_open() {
     let ran = home.run(&["open", "plan", "--print"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.starts_with("obsidian://open?"), "{ran:?}");
+}
+
+#[test]
+fn numbers_beyond_their_range_are_refused_before_anything_is_read() {
+    let home = vault();
+    for arguments in [
+        &["outline", "--depth", "0"][..],
+        &["outline", "--depth", "10"],
+        &["search", "hay", "--limit", "0"],
+        &["search", "hay", "--limit", "18446744073709551615"],
+        &["changes", "--limit", "18446744073709551615"],
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    }
+    assert_eq!(home.run(&["outline", "--depth", "9"]).code, Some(0));
+}
+
+#[test]
+fn a_field_is_written_as_it_was_given_or_refused() {
+    let home = vault();
+    let note = home.path("work/fields.md");
+    std::fs::write(&note, "# Fields\n").unwrap();
+    for value in [
+        "n=1e19",
+        "n=9007199254740993",
+        "n=[1, 9007199254740993]",
+        "n=.inf",
+        "n=Issue #12",
+        "n=#12",
+        "n='a' # b",
+    ] {
+        let ran = home.run(&["set", "fields.md", value]);
+        assert_eq!(ran.code, Some(2), "{value}: {ran:?}");
+        assert!(ran.stderr.contains("in quotes"), "{value}: {ran:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "# Fields\n");
+    for (value, expected) in [
+        ("n=\"Issue #12\"", "Issue #12"),
+        ("n=C#", "C#"),
+        ("n=two\nlines", "two"),
+        ("n=two\nlines", "lines"),
+        ("n='9007199254740993'", "9007199254740993"),
+        ("n=9007199254740991", "9007199254740991"),
+    ] {
+        let ran = home.run(&["set", "fields.md", value]);
+        assert_eq!(ran.code, Some(0), "{value}: {ran:?}");
+        let written = std::fs::read_to_string(&note).unwrap();
+        assert!(written.contains(expected), "{value}: {written}");
+    }
+}
+
+#[test]
+fn the_index_of_the_folder_that_is_named_is_cleared_even_if_it_is_gone() {
+    let home = vault();
+    let cache = home.path("cache");
+    let cache = [("XDG_CACHE_HOME", text(&cache))];
+    let projects = home.path("work/projects");
+    for root in ["work", "work/projects"] {
+        let root = home.path(root);
+        let ran = home.run_with(&["search", "hay", "--root", text(&root)], &cache);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let listed = || {
+        let ran = home.run_with(&["cache", "--json"], &cache);
+        let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let indexes = answer["indexes"].as_array().unwrap().iter();
+        let folders = indexes.map(|index| index["folder"].as_str().unwrap().to_owned());
+        folders.collect::<Vec<String>>()
+    };
+    assert_eq!(listed().len(), 2);
+    std::fs::remove_dir_all(&projects).unwrap();
+    let ran = home.run_with(&["cache", "--clear", text(&projects)], &cache);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let left = listed();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(!left[0].ends_with("projects"), "{left:?}");
 }

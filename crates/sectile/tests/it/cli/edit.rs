@@ -594,7 +594,7 @@ fn the_root_is_the_nearest_folder_with_a_history() {
     for (arguments, message) in [
         (
             &["list", "plan.md", "--root", "deep"][..],
-            "plan.md: it is not below the root.",
+            "plan.md is not inside the root.",
         ),
         (&["list", "plan.md", "--root", "missing"], missing),
         (&["list", "missing/plan.md"], missing),

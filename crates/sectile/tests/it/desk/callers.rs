@@ -9,8 +9,12 @@ use crate::fixture::{Era, Http, TestVault, sectile};
 const ERA: Era = Era::Stateless;
 
 pub(super) fn key_of(vault: &TestVault, user: &str, roots: &[&str]) -> String {
+    key_with_role(vault, "editor", user, roots)
+}
+
+pub(super) fn key_with_role(vault: &TestVault, role: &str, user: &str, roots: &[&str]) -> String {
     let mut command = sectile();
-    command.args(["auth", "add-key", "--role", "editor", "--user", user]);
+    command.args(["auth", "add-key", "--role", role, "--user", user]);
     for root in roots {
         command.args(["--root", root]);
     }

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    callers::{call, key_of, serve},
+    callers::{call, key_of, key_with_role, serve},
     settled,
 };
 use crate::fixture::{DeskClient, Era, Http, TestDesk, TestVault, wait_for};
@@ -377,10 +377,26 @@ fn two_servers() -> (TestVault, TestVault) {
 #[test]
 fn a_key_that_names_a_root_sees_what_it_would_see_if_there_were_no_other() {
     let (both, alone) = two_servers();
-    let (bound, only) = (key_of(&both, "ada", &["work"]), key_of(&alone, "ada", &[]));
-    let everything = key_of(&both, "eve", &[]);
-    let server = serve(&both, "home = 'vault/home'\nwork = 'vault/work'\n");
-    let single = serve(&alone, "work = 'vault/work'\n");
+    let bound = key_of(&both, "ada", &["work"]);
+    sees_only_work(&both, &alone, &bound, "");
+}
+
+#[test]
+fn a_role_that_is_bound_to_a_root_sees_what_it_would_see_if_there_were_no_other() {
+    let (both, alone) = two_servers();
+    let bound = key_of(&both, "ada", &[]);
+    let roles = "[server.auth.role_roots]\neditor = ['work']\n";
+    sees_only_work(&both, &alone, &bound, roles);
+}
+
+/// Compares all that the key `bound` can learn from a desk with two roots with what it could learn if the root `work`
+/// were alone.
+fn sees_only_work(both: &TestVault, alone: &TestVault, bound: &str, roles: &str) {
+    let only = key_of(alone, "ada", &[]);
+    let everything = key_with_role(both, "admin", "eve", &[]);
+    let roots = format!("home = 'vault/home'\nwork = 'vault/work'\n{roles}");
+    let server = serve(both, &roots);
+    let single = serve(alone, "work = 'vault/work'\n");
     // The index of both roots is complete, and somebody has used the other one.
     let search = json!({ "query": "zebrafish" });
     let read = |server: &Http<'_>, key: &str| {
@@ -418,7 +434,7 @@ fn a_key_that_names_a_root_sees_what_it_would_see_if_there_were_no_other() {
     }
     all.extend(writes());
     for (tool, arguments) in all {
-        let seen = settled(&call(&server, &bound, tool, &arguments));
+        let seen = settled(&call(&server, bound, tool, &arguments));
         let expected = settled(&call(&single, &only, tool, &arguments));
         assert_eq!(seen, expected, "{tool} {arguments}");
     }
@@ -430,7 +446,7 @@ fn a_key_that_names_a_root_sees_what_it_would_see_if_there_were_no_other() {
             (answer.status, settled(&body))
         };
         assert_eq!(
-            ask(&server, &bound),
+            ask(&server, bound),
             ask(&single, &only),
             "{method} {params}"
         );
@@ -450,4 +466,74 @@ fn what_is_not_hidden_is_seen() {
     assert!(links.to_string().contains("private/diary.md"), "{links}");
     let links = other.json("links", json!({ "id": "plan.md", "direction": "in" }));
     assert_eq!(links["total"], 1, "{links}");
+}
+
+/// Where only some paths may be read, a folder without any of them does not exist either.
+#[test]
+fn folders_in_which_nothing_may_be_read_leave_no_trace() {
+    const READ: &str = "[desk.roots.notes]\npath = 'vault'\nread = ['inbox/']\n";
+    let note = "# A\n\nSee [them](../layoffs-2027/) and [[layoffs-2027/names]].\n";
+    let notes = [("inbox/a.md", note), ("inbox/deep/b.md", "# B\n")];
+    let (with, without) = (TestDesk::new(&notes), TestDesk::new(&notes));
+    with.overwrite("layoffs-2027/names.md", "# Names\n\nEverybody.\n");
+    with.overwrite("layoffs-2027/deep/faces.png", "png");
+    fs::create_dir_all(with.location("layoffs-2027/empty")).unwrap();
+    for desk in [&with, &without] {
+        for (path, _) in notes {
+            let file = fs::File::options().append(true).open(desk.location(path));
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+            file.unwrap().set_modified(time).unwrap();
+        }
+    }
+    let mut one = introduced(&with, Era::Handshake, READ);
+    let mut other = introduced(&without, Era::Handshake, READ);
+    assert_eq!(one.instructions, other.instructions);
+    let mut calls = vec![
+        ("outline", json!({})),
+        ("outline", json!({ "depth": 9 })),
+        ("search", json!({ "query": "path:layoffs-2027/" })),
+        ("links", json!({ "id": "inbox/a.md", "direction": "both" })),
+        ("links", json!({ "broken": true })),
+        (
+            "rename",
+            json!({ "id": "inbox/deep/", "to": "layoffs-2027" }),
+        ),
+        ("rename", json!({ "id": "inbox/deep/", "to": "inbox/flat" })),
+        (
+            "rename",
+            json!({ "id": "inbox/a.md", "to": "inbox/flat/a.md" }),
+        ),
+        ("links", json!({ "id": "inbox/flat/a.md" })),
+    ];
+    for id in [
+        "layoffs-2027",
+        "layoffs-2027/",
+        "layoffs-2027/deep/",
+        "layoffs-2027/empty/",
+        "layoffs",
+        "empty",
+        "faces.png",
+    ] {
+        for tool in ["fetch", "outline", "changes", "links"] {
+            calls.push((tool, json!({ "id": id })));
+        }
+        calls.push(("rename", json!({ "id": id, "to": "inbox/x" })));
+    }
+    for (tool, arguments) in calls {
+        let seen = settled(&one.call(tool, arguments.clone()));
+        let expected = settled(&other.call(tool, arguments.clone()));
+        assert_eq!(seen, expected, "{tool} {arguments}");
+    }
+    // What was not there when the server started is not seen either, nor is what comes into a folder that was.
+    fs::create_dir_all(with.location("takeover/deep")).unwrap();
+    with.overwrite("takeover/deep/price.md", "# Price\n");
+    with.overwrite("layoffs-2027/more.md", "# More\n");
+    for (tool, arguments) in [
+        ("outline", json!({ "depth": 9 })),
+        ("outline", json!({ "id": "takeover/" })),
+    ] {
+        let seen = settled(&one.call(tool, arguments.clone()));
+        let expected = settled(&other.call(tool, arguments.clone()));
+        assert_eq!(seen, expected, "{tool} {arguments}");
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{DocumentHistory, HistoryDocument, HistoryEntry};
 use crate::{
     FileStamp, NotePath,
-    editor::EditorError,
+    editor::{CallHooks, EditorError},
     journal::{EntryKind, FolderMove, LineOrigin},
     ledger::{EntryCard, Ledger, StepCard},
 };
@@ -55,8 +55,9 @@ impl DocumentHistory {
     pub(crate) fn changes(
         &self,
         filter: &ChangeFilter,
+        watch: CallHooks<'_>,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        self.enter_external_edits(filter.under.as_ref())?;
+        self.enter_external_edits(filter.under.as_ref(), watch)?;
         let state = self.store.current_state()?;
         let mut entries = Vec::new();
         for card in state.ledger.entries_before(filter.before).rev() {
@@ -75,7 +76,7 @@ impl DocumentHistory {
     pub(crate) fn entry(&self, number: u64) -> Result<HistoryEntry, EditorError> {
         let state = self.store.current_state()?;
         let card = state.ledger.entry(number);
-        let card = card.filter(|card| self.shows(card));
+        let card = card.filter(|card| self.shows(card, &state.ledger));
         let card = card.ok_or(EditorError::EntryNotFound)?;
         Ok(self.shown(card, &state, None))
     }
@@ -84,9 +85,12 @@ impl DocumentHistory {
     pub(crate) fn entry_paths(&self, number: u64) -> Result<EntryPaths, EditorError> {
         let state = self.store.current_state()?;
         let card = state.ledger.entry(number);
-        let card = card.filter(|card| self.shows(card));
+        let card = card.filter(|card| self.shows(card, &state.ledger));
         let card = card.ok_or(EditorError::EntryNotFound)?;
-        let documents = card.steps.iter().filter(|step| self.sees(step));
+        let documents = card
+            .steps
+            .iter()
+            .filter(|step| !self.folder.is_step_hidden(step, &state.ledger));
         let documents = documents.map(|step| {
             let document = HistoryDocument {
                 number: step.document,
@@ -101,7 +105,7 @@ impl DocumentHistory {
             }
         });
         let folder = card.folder.as_ref();
-        let folder = folder.filter(|folder| self.sees_folder(folder));
+        let folder = folder.filter(|folder| self.folder.sees_move(folder));
         Ok(EntryPaths {
             folder: folder.map(|folder| (folder.from.clone(), folder.to.clone())),
             documents: documents.collect(),
@@ -112,7 +116,11 @@ impl DocumentHistory {
     pub(crate) fn newest_change_of(&self, actor: &str) -> Result<Option<u64>, EditorError> {
         let state = self.store.current_state()?;
         let is_own = |card: &&EntryCard| {
-            card.actor == actor && card.origin == LineOrigin::Own && self.shows(card)
+            card.actor == actor
+                && card.origin == LineOrigin::Own
+                && self.shows(card, &state.ledger)
+                // An entry that also changed hidden documents cannot be undone.
+                && !self.folder.is_entry_hidden(card, &state.ledger)
         };
         let in_force = state
             .ledger
@@ -125,7 +133,11 @@ impl DocumentHistory {
 
     /// Views the documents with a history below `under` whose files have changed, which enters what other programs did
     /// to them.
-    fn enter_external_edits(&self, under: Option<&NotePath>) -> Result<(), EditorError> {
+    fn enter_external_edits(
+        &self,
+        under: Option<&NotePath>,
+        watch: CallHooks<'_>,
+    ) -> Result<(), EditorError> {
         let known: Vec<(String, u64)> = {
             let state = self.store.current_state()?;
             let documents = state.ledger.documents().into_iter();
@@ -138,6 +150,7 @@ impl DocumentHistory {
             known.collect()
         };
         for (path, entry) in known {
+            watch.check()?;
             let Ok(note) = NotePath::parse_vault(&path) else {
                 continue;
             };
@@ -158,27 +171,16 @@ impl DocumentHistory {
     }
 
     /// Returns whether callers see anything of an entry.
-    fn shows(&self, card: &EntryCard) -> bool {
-        let folder = card.folder.as_ref().filter(|_| card.steps.is_empty());
-        folder.is_some_and(|folder| self.sees_folder(folder))
-            || card.steps.iter().any(|step| self.sees(step))
-    }
-
-    /// Returns whether callers see both places of a folder that was moved.
-    fn sees_folder(&self, folder: &FolderMove) -> bool {
-        let is_hidden = |path: &String| {
-            let path = NotePath::parse_vault(path);
-            path.is_ok_and(|path| {
-                self.folder.is_hidden(&path) || self.folder.is_folder_hidden(&path)
-            })
-        };
-        !is_hidden(&folder.from) && !is_hidden(&folder.to)
+    fn shows(&self, card: &EntryCard, ledger: &Ledger) -> bool {
+        let folder = card.folder.as_ref();
+        let sees = |step: &StepCard| !self.folder.is_step_hidden(step, ledger);
+        folder.is_some_and(|folder| self.folder.sees_move(folder)) || card.steps.iter().any(sees)
     }
 
     fn selects(&self, filter: &ChangeFilter, card: &EntryCard, ledger: &Ledger) -> bool {
         let about = |step: &StepCard| {
             let touches = |id: &String| step.touched.contains(id);
-            self.sees(step)
+            !self.folder.is_step_hidden(step, ledger)
                 && filter.section_id.as_ref().is_none_or(touches)
                 && filter.under.as_ref().is_none_or(|under| {
                     let now = ledger.document_by_number(step.document);
@@ -202,7 +204,7 @@ impl DocumentHistory {
                 .actor
                 .as_ref()
                 .is_none_or(|actor| card.actor == *actor)
-            && self.shows(card)
+            && self.shows(card, ledger)
             && (card.steps.iter().any(about) || card.folder.as_ref().is_some_and(about_folder))
     }
 }

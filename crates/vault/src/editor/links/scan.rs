@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     NotePath,
-    editor::{CallHooks, EditorError, draft::Draft, folder::Sight, read::section::lines},
+    editor::{CallHooks, EditorError, draft::Draft, folder::FileVisibility, read::section::lines},
     work,
 };
 
@@ -131,7 +131,7 @@ impl<'s, 't> Scan<'s, 't> {
         let drafts = self.world.drafts.iter().enumerate();
         // Drafts are scanned as callers see them.
         let is_hidden = |path: &NotePath| self.world.folder.is_hidden(path);
-        let looks_behind = self.world.sight == Sight::Everything;
+        let looks_behind = self.world.sight == FileVisibility::Everything;
         let drafts = drafts.filter(|(_, drafted)| {
             let draft = drafted.draft;
             draft.bytes.is_some() && (!looks_behind || draft.is_silent)

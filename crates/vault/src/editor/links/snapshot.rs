@@ -22,7 +22,7 @@ use crate::{
     editor::{
         EditorError, NameSource,
         draft::Draft,
-        folder::{DocumentFolder, Sight},
+        folder::{DocumentFolder, FileVisibility},
         is_markdown,
     },
     fs::PathEntry,
@@ -90,10 +90,10 @@ pub(super) struct DraftAnchors<'t> {
 pub(super) struct LinkSnapshot<'t> {
     pub(super) folder: &'t DocumentFolder,
     pub(super) stop: &'t dyn Fn() -> bool,
-    pub(super) sight: Sight,
-    /// What an index knows. It knows nothing of what is hidden.
+    pub(super) sight: FileVisibility,
+    /// An index of the visible documents, if there is one.
     source: Option<&'t dyn NameSource>,
-    /// The folder that moves. On the side after it, whatever is in it has another path.
+    /// The folder that moves. After the move, everything in it has a new path.
     pub(super) folder_move: Option<&'t FolderMove>,
     pub(super) drafts: Vec<DraftAnchors<'t>>,
     before: HashMap<&'t str, usize>,
@@ -140,9 +140,9 @@ impl<'t> LinkSnapshot<'t> {
     }
 
     /// Returns the snapshot as callers with this sight have it, with a folder that moves.
-    pub(super) fn seeing(self, sight: Sight, folder_move: Option<&'t FolderMove>) -> Self {
+    pub(super) fn seeing(self, sight: FileVisibility, folder_move: Option<&'t FolderMove>) -> Self {
         let drafts = self.drafts.iter().map(|drafted| drafted.draft);
-        let drafts = drafts.filter(|draft| sight == Sight::Everything || !draft.is_silent);
+        let drafts = drafts.filter(|draft| sight == FileVisibility::Everything || !draft.is_silent);
         Self {
             sight,
             folder_move,
@@ -157,7 +157,8 @@ impl<'t> LinkSnapshot<'t> {
 
     /// Returns what an index knows about what this snapshot sees.
     pub(super) fn source(&self) -> Option<&'t dyn NameSource> {
-        self.source.filter(|_| self.sight == Sight::Visible)
+        self.source
+            .filter(|_| self.sight == FileVisibility::Visible)
     }
 
     /// Returns the documents without a draft that may have links to the drafts in `concerned`, if an index knows them.
@@ -208,7 +209,7 @@ impl<'t> LinkSnapshot<'t> {
         Self {
             folder,
             stop,
-            sight: Sight::Visible,
+            sight: FileVisibility::Visible,
             folder_move: None,
             source: None,
             before,
@@ -341,7 +342,7 @@ impl<'t> LinkSnapshot<'t> {
         if path.len() > LONGEST_PATH {
             return None;
         }
-        if self.sight == Sight::Visible && self.folder.hides_something() {
+        if self.sight == FileVisibility::Visible && self.folder.hides_something() {
             // Only a walk knows whether anything in a folder is visible.
             self.names().ok()?;
         }
@@ -359,7 +360,8 @@ impl<'t> LinkSnapshot<'t> {
         let note = NotePath::parse_vault(path).ok();
         let note = note.filter(|note| note.as_str() == path);
         let thing = note.and_then(|note| self.folder.root.find(&note));
-        let thing = thing.filter(|thing| self.sight == Sight::Everything || self.is_visible(thing));
+        let thing = thing
+            .filter(|thing| self.sight == FileVisibility::Everything || self.is_visible(thing));
         self.things
             .borrow_mut()
             .insert(path.to_owned(), thing.clone());
@@ -369,7 +371,7 @@ impl<'t> LinkSnapshot<'t> {
     fn is_visible(&self, thing: &PathEntry) -> bool {
         match thing {
             PathEntry::File(path) => !self.folder.is_hidden(path),
-            PathEntry::Folder(path) => !self.folder.is_folder_hidden(path),
+            PathEntry::Folder(path) => self.folder.sees_folder(path),
         }
     }
 

@@ -205,7 +205,7 @@ impl JournalStore {
         if !has(&moved.from)? {
             return Ok(true);
         }
-        // Someone has made another folder at one of the paths. The documents tell which.
+        // Another program has created a folder at one of the paths. The documents show which one is ours.
         let mut inside = entry.steps.iter().filter_map(|step| step.moved_to.as_ref());
         Ok(inside.any(|path| {
             let note = NotePath::parse_vault(path).ok();

@@ -7,7 +7,7 @@ fn by(actor: &str, operation: Operation) -> WriteRequest {
 }
 
 fn numbers(editor: &Editor, filter: ChangeFilter) -> (Vec<u64>, bool) {
-    let (entries, more) = editor.changes(&filter).unwrap();
+    let (entries, more) = editor.changes(&filter, CallHooks::none()).unwrap();
     (entries.iter().map(|entry| entry.number).collect(), more)
 }
 
@@ -148,4 +148,35 @@ fn the_newest_change_of_a_caller_is_the_one_in_force() {
     take(Some(4)).unwrap();
     assert!(bench.text("a.md").contains("one"));
     assert_eq!(newest("ann"), Some(1));
+}
+
+#[test]
+fn what_a_caller_undid_for_another_is_not_its_own_change() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let request = by("ann", update("a.md", by_heading("Beta"), "one"));
+    bench.editor.write(&request, CallHooks::none()).unwrap();
+    let request = UndoRequest {
+        path: None,
+        entry: Some(1),
+        actor: "bob".to_owned(),
+        ..undo("a.md", false)
+    };
+    take_back(&bench.editor, &request).unwrap();
+    assert_eq!(bench.text("a.md"), SAMPLE);
+    assert_eq!(bench.editor.newest_change_of("bob"), Ok(None));
+    assert_eq!(bench.editor.newest_change_of("ann"), Ok(None));
+}
+
+#[test]
+fn nothing_is_read_for_a_caller_that_has_given_up() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    bench
+        .write(update("a.md", by_heading("Beta"), "one"))
+        .unwrap();
+    let filter = ChangeFilter {
+        limit: 9,
+        ..ChangeFilter::default()
+    };
+    let given_up = bench.editor.changes(&filter, CallHooks::until(&|| true));
+    assert_eq!(given_up.unwrap_err(), EditorError::Cancelled);
 }

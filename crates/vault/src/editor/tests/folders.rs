@@ -303,3 +303,36 @@ fn empty_folders_are_removed_and_others_are_not() {
     }
     assert_eq!(bench.text("a/x.md"), "# X\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_empty_folder_behind_a_link_is_not_removed() {
+    let bench = Bench::new(&[("a.md", "# A\n")]);
+    fs::create_dir_all(bench.path("real/empty")).unwrap();
+    std::os::unix::fs::symlink("real", bench.path("link")).unwrap();
+    for path in ["link/empty", "link"] {
+        assert_eq!(
+            bench.editor.remove_empty_folder(&note(path)),
+            Err(EditorError::FolderNotFound),
+            "{path}"
+        );
+    }
+    assert!(bench.path("real/empty").is_dir());
+    bench
+        .editor
+        .remove_empty_folder(&note("real/empty"))
+        .unwrap();
+}
+
+#[test]
+fn a_folder_of_too_many_bytes_stays() {
+    let large = format!("# A\n\n{}\n", "word ".repeat(300_000));
+    let paths = ["a/1.md", "a/2.md", "a/deep/3.md"];
+    let bench = Bench::new(&paths.map(|path| (path, large.as_str())));
+    let moved = bench.write(rename_folder("a", "b"));
+    let limit = 4 << 20;
+    assert_eq!(moved.unwrap_err(), EditorError::FolderTooLarge { limit });
+    assert!(bench.path("a/deep/3.md").is_file());
+    bench.write(rename_folder("a/deep", "b")).unwrap();
+    bench.write(rename_folder("a", "c")).unwrap();
+}

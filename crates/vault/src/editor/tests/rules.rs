@@ -189,7 +189,10 @@ fn what_is_hidden_does_not_exist() {
         limit: 9,
         ..ChangeFilter::default()
     };
-    assert_eq!(editor.changes(&filter).unwrap().0.len(), 0);
+    assert_eq!(
+        editor.changes(&filter, CallHooks::none()).unwrap().0.len(),
+        0
+    );
     assert_eq!(editor.entry(1).unwrap_err(), EditorError::EntryNotFound);
     assert_eq!(editor.newest_change_of("tests").unwrap(), None);
     let one = UndoRequest {
@@ -395,4 +398,152 @@ fn a_folder_does_not_carry_hidden_files_into_the_open() {
     };
     take_back(&anywhere, &back).unwrap();
     assert_eq!(files(bench.folder.path()), before);
+}
+
+#[test]
+fn a_pattern_with_folders_of_any_depth_keeps_them_in_place() {
+    for (hide, secret, from) in [
+        (&["a/**/secret"][..], "a/b/c/secret/x.md", "a/b/c"),
+        (&["/**/x/y"], "p/q/x/y/s.md", "p/q/x"),
+        // In the folder `open`, nothing is hidden.
+        (&["*.md", "!open/"], "p/s.md", "p"),
+    ] {
+        let bench = Bench::new(&[(secret, "# S\n")]);
+        let before = files(bench.folder.path());
+        let editor = restricted(bench.folder.path(), hide, &[], &[]);
+        let refused = EditorError::NotWritable {
+            path: from.to_owned(),
+        };
+        let moved = write(&editor, vec![rename_folder(from, "open")]);
+        assert_eq!(moved.unwrap_err(), refused, "{hide:?}");
+        assert_eq!(files(bench.folder.path()), before);
+    }
+}
+
+fn entry(number: u64) -> UndoRequest {
+    UndoRequest {
+        path: None,
+        entry: Some(number),
+        ..undo("open.md", false)
+    }
+}
+
+fn all_changes(editor: &Editor) -> Vec<HistoryEntry> {
+    let filter = ChangeFilter {
+        limit: 99,
+        ..ChangeFilter::default()
+    };
+    editor.changes(&filter, CallHooks::none()).unwrap().0
+}
+
+#[test]
+fn a_document_that_went_out_of_sight_takes_its_history_along() {
+    let bench = Bench::new(&[("notes/a.md", "# A\n\nold\n"), ("b.md", "# B\n")]);
+    bench
+        .write(update("notes/a.md", by_heading("A"), "Words."))
+        .unwrap();
+    let both = WriteRequest {
+        actor: "caller".to_owned(),
+        ..request(vec![
+            update("notes/a.md", by_heading("A"), "More words."),
+            update("b.md", by_heading("B"), "Seen."),
+        ])
+    };
+    bench.editor.write(&both, CallHooks::none()).unwrap();
+    let rename = Operation::RenameDocument(RenameDocument {
+        path: note("notes/a.md"),
+        new_path: note("private/a.md"),
+        repair_links: true,
+    });
+    bench.write(rename).unwrap();
+    let before = files(bench.folder.path());
+    let editor = restricted(bench.folder.path(), &["private/"], &[], &[]);
+    for number in [1, 2, 3] {
+        assert_eq!(
+            take_back(&editor, &entry(number)).unwrap_err(),
+            EditorError::EntryNotFound,
+            "{number}"
+        );
+    }
+    assert_eq!(files(bench.folder.path()), before);
+    let seen = all_changes(&editor);
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0].documents, ["b.md"]);
+    assert_eq!(seen[0].sections.len(), 1);
+    assert_eq!(editor.entry(1).unwrap_err(), EditorError::EntryNotFound);
+    // The caller cannot undo half of its change, so that is not its newest.
+    assert_eq!(editor.newest_change_of("caller").unwrap(), None);
+    assert_eq!(bench.editor.newest_change_of("caller").unwrap(), Some(2));
+    // Where nothing is hidden, all of it can be undone.
+    assert_eq!(all_changes(&bench.editor).len(), 3);
+    take_back(&bench.editor, &entry(1)).unwrap_err();
+    take_back(&bench.editor, &entry(3)).unwrap();
+}
+
+#[test]
+fn a_moved_folder_without_documents_is_unknown_if_one_of_its_paths_is_hidden() {
+    for (from, to) in [("pictures", "private"), ("private", "pictures")] {
+        let bench = Bench::new(&[(&format!("{from}/p.png"), "png")]);
+        bench.write(rename_folder(from, to)).unwrap();
+        let before = files(bench.folder.path());
+        // A rule about folders, which does not hold for a file of that name.
+        let hiding = restricted(bench.folder.path(), &["private/"], &[], &[]);
+        let reading = restricted(bench.folder.path(), &[], &["pictures/"], &[]);
+        for editor in [hiding, reading] {
+            assert_eq!(all_changes(&editor).len(), 0, "{from}");
+            assert_eq!(editor.newest_change_of("tests").unwrap(), None);
+            assert_eq!(
+                take_back(&editor, &entry(1)).unwrap_err(),
+                EditorError::EntryNotFound
+            );
+        }
+        assert_eq!(files(bench.folder.path()), before);
+        assert_eq!(all_changes(&bench.editor).len(), 1);
+        take_back(&bench.editor, &entry(1)).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_with_nothing_but_hidden_documents_moves_like_an_empty_one() {
+    let answers = [true, false].map(|is_there| {
+        let bench = Bench::new(&[("a/p.png", "png")]);
+        if is_there {
+            fs::write(bench.path("a/s.secret.md"), "# S\n").unwrap();
+        }
+        let editor = restricted(bench.folder.path(), &["*.secret.md"], &[], &[]);
+        let report = write(&editor, vec![rename_folder("a", "b")]).unwrap();
+        let seen = all_changes(&editor);
+        let seen = seen.iter().map(|one| (one.number, one.documents.clone()));
+        let seen: Vec<(u64, Vec<String>)> = seen.collect();
+        let undone = take_back(&editor, &entry(1)).map(|report| report.documents.len());
+        (report.documents.len(), seen, undone)
+    });
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], (0, vec![(1, Vec::new())], Ok(0)));
+}
+
+#[test]
+fn a_folder_in_which_nothing_may_be_read_does_not_exist() {
+    let bench = Bench::new(&[("inbox/a.md", "# A\n\n[x](../secret/) [y](../none/)\n")]);
+    fs::create_dir_all(bench.path("secret/empty")).unwrap();
+    fs::write(bench.path("secret/s.md"), "# S\n").unwrap();
+    fs::write(bench.path("secret/.keep"), "").unwrap();
+    let editor = restricted(bench.folder.path(), &[], &["inbox/"], &[]);
+    for folder in ["secret", "secret/empty", "none"] {
+        assert_eq!(
+            write(&editor, vec![rename_folder(folder, "inbox/b")]).unwrap_err(),
+            EditorError::FolderNotFound,
+            "{folder}"
+        );
+        assert_eq!(
+            editor.remove_empty_folder(&note(folder)),
+            Err(EditorError::FolderNotFound),
+            "{folder}"
+        );
+    }
+    let broken = editor.check_links(None, CallHooks::none()).unwrap();
+    assert_eq!(broken.broken.len(), 2, "{broken:?}");
+    // One that may be read exists even if it is empty.
+    fs::create_dir_all(bench.path("inbox/empty")).unwrap();
+    editor.remove_empty_folder(&note("inbox/empty")).unwrap();
 }

@@ -21,6 +21,9 @@ use crate::{
 /// Most documents in a folder that is renamed. All of them are read and kept in memory.
 const MOST_DOCUMENTS: usize = 50_000;
 
+/// Most bytes of the documents in a folder that is renamed.
+const MOST_BYTES: usize = if cfg!(test) { 4 << 20 } else { 512 << 20 };
+
 /// Returns whether one of the operations renames a folder, which needs all locks.
 pub(super) fn moves_folder(operations: &[Operation]) -> bool {
     let renames = |operation: &Operation| matches!(operation, Operation::RenameFolder(_));
@@ -31,7 +34,7 @@ pub(super) fn moves_folder(operations: &[Operation]) -> bool {
 pub(super) fn check_alone(operations: &[Operation]) -> Result<(), EditorError> {
     if moves_folder(operations) && operations.len() > 1 {
         return Err(EditorError::FolderStays(
-            "a folder is renamed by a request of its own",
+            "the rename must be the only operation of its request",
         ));
     }
     Ok(())
@@ -90,11 +93,11 @@ impl Transaction<'_> {
             let is_spelling = folder.is_spelling(path, from)
                 && folder.root.is_same_folder(path, from)
                 && !folder.root.has_folder(path)?;
-            return if is_spelling {
-                Ok(path.clone())
-            } else {
-                Err(EditorError::FolderExists)
-            };
+            if !is_spelling {
+                return Err(EditorError::FolderExists);
+            }
+            folder.check_folder_move(from, path)?;
+            return Ok(path.clone());
         }
         folder.check_new_folder(path)?;
         let to = folder.real_path(path)?;
@@ -123,6 +126,7 @@ impl Transaction<'_> {
                 limit: MOST_DOCUMENTS,
             });
         }
+        let mut bytes = 0;
         for (done, path) in documents.iter().enumerate() {
             watch.check()?;
             if done % PROGRESS_STEP == 0 {
@@ -139,7 +143,7 @@ impl Transaction<'_> {
             self.writer.folder.check_moved(path, &target, is_silent)?;
             let mut draft = match self.load(path) {
                 Ok(draft) => draft,
-                // Whatever cannot be edited moves like any other file.
+                // A document that cannot be edited moves like any other file.
                 Err(
                     EditorError::Edit(EditError::NotUtf8)
                     | EditorError::TooLarge { .. }
@@ -147,6 +151,10 @@ impl Transaction<'_> {
                 ) => continue,
                 Err(error) => return Err(error),
             };
+            bytes += draft.bytes.as_ref().map_or(0, Vec::len);
+            if bytes > MOST_BYTES {
+                return Err(EditorError::FolderTooLarge { limit: MOST_BYTES });
+            }
             draft.moved_to = Some(target);
             draft.is_silent = is_silent;
             self.drafts.insert(path.as_str().to_owned(), draft);

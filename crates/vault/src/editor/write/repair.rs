@@ -10,7 +10,7 @@ use super::{
 };
 use crate::editor::{
     CallHooks, EditorError,
-    folder::Sight,
+    folder::FileVisibility,
     links::{DocumentFixes, LinkFix, Permits, ScanResult, look_at_links, sections_at},
 };
 
@@ -34,13 +34,13 @@ impl Transaction<'_> {
                 let drafts = (&transaction.drafts, transaction.folder_move.as_ref());
                 look_at_links(&transaction.writer.folder, drafts, permits, sight, watch)
             };
-            let mut found = look(self, &permits, Sight::Visible)?;
+            let mut found = look(self, &permits, FileVisibility::Visible)?;
             self.broken = std::mem::take(&mut found.broken);
-            let mut again = self.repair(found, &mut permits, Sight::Visible)?;
+            let mut again = self.repair(found, &mut permits, FileVisibility::Visible)?;
             if self.writer.folder.hides_something() {
-                // Documents that the caller does not see keep their links too, and the caller is told nothing of it.
-                let hidden = look(self, &permits, Sight::Everything)?;
-                again |= self.repair(hidden, &mut permits, Sight::Everything)?;
+                // Documents that the caller does not see keep their links too, and the report does not mention it.
+                let hidden = look(self, &permits, FileVisibility::Everything)?;
+                again |= self.repair(hidden, &mut permits, FileVisibility::Everything)?;
             }
             if !again {
                 break;
@@ -98,9 +98,9 @@ impl Transaction<'_> {
         &mut self,
         found: ScanResult,
         permits: &mut Permits,
-        sight: Sight,
+        sight: FileVisibility,
     ) -> Result<bool, EditorError> {
-        let is_silent = sight == Sight::Everything;
+        let is_silent = sight == FileVisibility::Everything;
         let mut again = false;
         let held: Vec<Result<(), EditorError>> = found
             .fixes

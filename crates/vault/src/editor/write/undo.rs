@@ -17,7 +17,7 @@ use crate::{
     NotePath,
     editor::{CallHooks, EditorError, draft::Draft, folder::recorded_path},
     journal::{Entry, EntryKind, FolderMove, LineOrigin, Request, Step},
-    ledger::{DocumentState, EntryCard, Ledger, StepCard},
+    ledger::{DocumentState, EntryCard, Ledger},
 };
 
 /// A request to undo or redo an entry.
@@ -185,16 +185,16 @@ impl DocumentWriter {
         path: Option<&NotePath>,
     ) -> Result<(u64, u64), EditorError> {
         let state = self.store.current_state()?;
-        // An entry about a document that is hidden from the caller is unknown to it, unless only links were repaired there.
-        let is_secret = |step: &StepCard| {
-            let mut paths = std::iter::once(&step.path).chain(&step.moved_to);
-            !step.is_silent && paths.any(|path| self.folder.is_hidden_at(path))
-        };
+        // An entry about something that is hidden from the caller is unknown to it, unless only links were repaired there.
+        let is_secret = |card: &EntryCard| self.folder.is_entry_hidden(card, &state.ledger);
         if path.is_none()
             && let Some(card) = request.entry.and_then(|entry| state.ledger.entry(entry))
             && card.steps.is_empty()
             && card.folder.is_some()
         {
+            if is_secret(card) {
+                return Err(EditorError::EntryNotFound);
+            }
             return chosen_without_documents(&state.ledger, request, card);
         }
         let known = match (path, request.entry) {
@@ -222,7 +222,7 @@ impl DocumentWriter {
             .ledger
             .entry(target)
             .filter(|card| card.step(known.id).is_some())
-            .filter(|card| !card.steps.iter().any(is_secret))
+            .filter(|card| !is_secret(card))
             .ok_or(EditorError::EntryNotFound)?;
         // An entry that was undone and redone may be undone again: the last entry about it tells its state.
         let is_about = |number: &&u64| {
@@ -234,6 +234,9 @@ impl DocumentWriter {
         let last = known.entries.iter().rev().find(is_about);
         let last = *last.ok_or(EditorError::EntryNotFound)?;
         let reverted = state.ledger.entry(last);
+        if reverted.is_some_and(is_secret) {
+            return Err(EditorError::EntryNotFound);
+        }
         let is_undone = reverted.is_some_and(|card| card.kind == EntryKind::Undo(target));
         let is_ours = reverted.is_some_and(|card| card.origin == LineOrigin::Own);
         if !is_ours || card.origin != LineOrigin::Own {
@@ -322,7 +325,8 @@ impl DocumentWriter {
             touched: step.touched.clone(),
             moved_to: step.moved_to.as_ref().map(|_| old_path),
             number: None,
-            is_silent: self.folder.is_hidden(&path),
+            // What callers see is never changed silently, and what is hidden from them in no other way.
+            is_silent: step.is_silent && self.folder.is_hidden(&path),
             base: Some(view),
         };
         let expected = draft.document.top_level().count();

@@ -252,7 +252,9 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
         E::TextUnknown => &HISTORY_TOO_SHORT,
         E::ForeignHistory => &FOREIGN_HISTORY,
         E::TooLarge { .. } | E::NotConfirmed { .. } => &TOO_LARGE,
-        E::TooManyOperations { .. } | E::TooManyDocuments { .. } => &TOO_MANY,
+        E::TooManyOperations { .. } | E::TooManyDocuments { .. } | E::FolderTooLarge { .. } => {
+            &TOO_MANY
+        }
         E::Busy => &BUSY,
         E::KeepsChanging => &KEEPS_CHANGING,
         E::Cancelled => &CANCELLED,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use sectile_library::{clock, editable_folder::FoundTarget};
 use sectile_markdown::{DiffOptions, Digest, unified_diff};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
-use sectile_vault::editor::{ChangeFilter, HistoryEntry};
+use sectile_vault::editor::{CallHooks, ChangeFilter, HistoryEntry};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -271,7 +271,8 @@ fn named<'a>(
                 limit: 1,
                 ..ChangeFilter::default()
             };
-            let known = root.folder.editor.changes(&filter);
+            let stop = || roots.context().cancelled.is_cancelled();
+            let known = root.folder.editor.changes(&filter, CallHooks::until(&stop));
             if known.is_ok_and(|(entries, _)| entries.is_empty()) {
                 return Err(missing);
             }
@@ -302,7 +303,8 @@ fn root_changes<'a>(
         limit: params.limit,
         ..asked.filter.clone()
     };
-    let found = root.folder.editor.changes(&filter);
+    let stop = || roots.context().cancelled.is_cancelled();
+    let found = root.folder.editor.changes(&filter, CallHooks::until(&stop));
     let (mut entries, mut has_more) = found.map_err(|error| {
         let id = params.id.as_deref().unwrap_or_default();
         roots.editor_failure(root, &error, id)

@@ -268,7 +268,7 @@ fn desk_items(
             base: None,
         });
         match depth {
-            1 => {}
+            0 | 1 => {}
             2 => items.extend(below),
             _ => items.extend(folder_items(roots, root, None, depth - 1, &mut Vec::new())?),
         }

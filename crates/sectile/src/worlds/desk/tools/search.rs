@@ -125,7 +125,7 @@ fn handle(
         .map_err(|mistake| failure(&INVALID_QUERY, mistake.message, ""))?;
     let mut most = start
         .position(0)
-        .saturating_add(params.limit * HITS_PER_RESULT);
+        .saturating_add(params.limit.saturating_mul(HITS_PER_RESULT));
     loop {
         let mut found = Vec::new();
         for (root, state) in &states {
@@ -198,7 +198,7 @@ struct ResultPage {
 
 impl ResultPage {
     fn new(limit: usize, has_tasks: bool) -> Self {
-        let tokens = LIST_TOKENS * limit.max(DEFAULT_LIMIT) / DEFAULT_LIMIT;
+        let tokens = LIST_TOKENS.saturating_mul(limit.max(DEFAULT_LIMIT)) / DEFAULT_LIMIT;
         let list = FittedList::new(tokens);
         Self {
             share: list.left() / limit.max(1),

@@ -162,9 +162,11 @@ impl<'a> VisibleRoots<'a> {
             limit: 1,
             ..ChangeFilter::default()
         };
+        let stop = || self.context().cancelled.is_cancelled();
         let newest = |root: &'a DeskRoot| {
             // A history that cannot be read has failed the call already.
-            let (entries, _) = root.folder.editor.changes(&filter).ok()?;
+            let editor = &root.folder.editor;
+            let (entries, _) = editor.changes(&filter, CallHooks::until(&stop)).ok()?;
             let entry = entries.into_iter().next()?;
             Some((entry.time, root, entry))
         };

@@ -602,7 +602,8 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
         E::FolderNotEmpty
         | E::FolderIntoItself
         | E::FolderStays(_)
-        | E::TooManyDocuments { .. } => &REFUSED,
+        | E::TooManyDocuments { .. }
+        | E::FolderTooLarge { .. } => &REFUSED,
         E::Unkept { .. } => &ATTRIBUTES_LOST,
         E::StrangePrivateFile { .. } => &STRANGE_PRIVATE_FILE,
         E::TooManyOpenFiles => &TOO_MANY_OPEN_FILES,
