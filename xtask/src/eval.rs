@@ -32,7 +32,7 @@ const EXAMPLE: &str = "examples/decision-gate";
 /// The example documents, relative to the data folder.
 const DOCUMENTS: &str = "corpora/decision-gate-docs";
 /// Least percentage of questions whose answer is first, and among the first three.
-const HITS: [&str; 2] = ["79", "96"];
+const HITS: [&str; 2] = ["87", "99"];
 
 /// Queries over documents, with the scores that the search must reach.
 struct Set {
@@ -57,14 +57,14 @@ const SETS: &[Set] = &[
         folder: "ir/k8s-docs",
         queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
         tier: "static",
-        least: [52.8, 55.0],
+        least: [53.6, 55.7],
     },
     Set {
         name: "k8s-docs-leaf",
         folder: "ir/k8s-docs",
         queries: Queries::Theirs("queries-leaf.jsonl", "qrels-leaf.tsv"),
         tier: "static",
-        least: [64.5, 66.7],
+        least: [65.0, 67.5],
     },
     Set {
         name: "k8s-docs questions",
@@ -74,14 +74,14 @@ const SETS: &[Set] = &[
             "bench/k8s-docs/qrels-questions.tsv",
         ),
         tier: "static",
-        least: [9.1, 11.6],
+        least: [9.4, 16.2],
     },
     Set {
         name: "mtrag-un",
         folder: "ir/mtrag-un",
         queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
         tier: "static",
-        least: [81.8, 83.9],
+        least: [82.6, 83.8],
     },
 ];
 

@@ -225,7 +225,7 @@ pub struct LocatedChunk {
 pub struct LocatedHit {
     /// The chunk.
     pub located: LocatedChunk,
-    /// Its lexical score, as a fraction of the best.
+    /// Its lexical score, as a fraction of what the query could reach.
     pub lexical: u64,
     /// Its cosine similarity to the query.
     pub semantic: u64,

@@ -45,7 +45,7 @@ pub trait Embedder: Send + Sync {
 }
 
 /// The digest of the model's file. Computing it would take longer than most commands do.
-const BUILT_IN: &str = "7cab709b6440cfa77b9f26d88aa4febd42f6e4784f41928700ae7d464f36bf05";
+const BUILT_IN: &str = "5ce33f67c76d5cac78ef392d78b0bc87ad53e3aebb62b27cef7fdbbb944f5594";
 
 /// Returns the static model built into the program, made by `model/pack.py`.
 ///
@@ -61,7 +61,7 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
 }
 
 /// The digest of the transformer's file.
-const TRANSFORMER: &str = "1048a353da8d03bbeb701a53d236e8da4cb67231b5d3bca1c66b21783d1d67b6";
+const TRANSFORMER: &str = "f29020e3b935835b7159f1fd6e5476ba9af6287b78f08705a0f405d9b25961b4";
 
 /// Returns the slower and better model built into the program, made by `model/pack.py`.
 ///

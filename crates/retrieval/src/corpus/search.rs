@@ -1,7 +1,7 @@
 //! Hybrid search: ranks chunks by words and meaning together.
 //!
-//! Each chunk has a lexical score, as a fraction of the best one, and a cosine similarity to the query. Their weighted
-//! sum decides; ties are broken by the order of the chunks.
+//! Each chunk has a lexical score, as a fraction of what the query could reach, and a cosine similarity to the query. Their
+//! weighted sum decides, so meaning does where the words fail; ties are broken by the order of the chunks.
 
 use std::{cmp::Reverse, ops::Range};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The name of these ranking rules. It changes whenever an answer may.
-pub const FUSION: &str = "sectile-fusion-2";
+pub const FUSION: &str = "sectile-fusion-3";
 
 /// One, in the millionths in which scores are reported.
 const WHOLE: u64 = 1_000_000;
@@ -45,7 +45,7 @@ pub struct SearchResults {
 pub struct ChunkHit {
     /// Its number.
     pub chunk: usize,
-    /// Its lexical score, as a fraction of the best.
+    /// Its lexical score, as a fraction of what the query could reach.
     pub lexical: u64,
     /// Its cosine similarity to the query.
     pub semantic: u64,
@@ -235,15 +235,9 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     let has_meaning = meanings.is_some();
     let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
     let (meanings, weights) = (&meanings, Weights::new(weight));
-    let best_words = slots
-        .iter()
-        .map(|range| largest(&words[range.clone()]))
-        .max();
-    let best_words = best_words.unwrap_or_default().max(1);
-    // The reciprocal of the best, with 32 fractional bits: a division for each chunk would cost more.
-    let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
+    // The reciprocal, with 32 fractional bits: a division for each chunk would cost more.
+    let factor = (WHOLE << 32).div_ceil(ranked.reachable().max(1));
     let mut best = TopChunks::new(MOST_COMPARED.max(most), number_of);
-    let factor = one_over(best_words);
     let totals = slots.iter().map(|range| {
         let (words, meanings) = (&words[range.clone()], &meanings[range.clone()]);
         best.choose(range.start, words, meanings, weights, factor)
@@ -255,14 +249,12 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
         .iter()
         .map(|chunk| words[*chunk] + ranked.together(*chunk))
         .collect();
-    let best_words = words.iter().copied().max().unwrap_or_default().max(1);
-    let factor = one_over(best_words);
     let mut hits: Vec<(usize, ChunkHit)> = chunks
         .iter()
         .zip(words)
         .zip(numbers)
         .map(|((chunk, words), number)| {
-            let lexical = (words * factor) >> 32;
+            let lexical = ((words * factor) >> 32).min(WHOLE);
             let semantic = u64::from(meanings[*chunk]);
             let hit = ChunkHit {
                 chunk: *chunk,
@@ -312,13 +304,6 @@ impl Weights {
     }
 }
 
-fn largest(numbers: &[u64]) -> u64 {
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || numbers.iter().copied().fold(0, u64::max),
-    )
-}
-
 /// Selects the best chunks, by score and then by number. Scores are in units of 1/[`WHOLE`].
 struct TopChunks<N> {
     most: usize,
@@ -339,8 +324,8 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
         }
     }
 
-    /// Considers the chunks from slot `first` on, and returns how many match. `factor` is the reciprocal of the best
-    /// lexical score.
+    /// Considers the chunks from slot `first` on, and returns how many match. `factor` is the reciprocal of the
+    /// lexical score that the query could reach.
     #[inline(never)]
     fn choose(
         &mut self,

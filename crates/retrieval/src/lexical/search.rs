@@ -8,13 +8,14 @@ use std::borrow::Cow;
 
 use super::{
     Index, Posting, Query,
+    field::MOST_WEIGHT,
     query::Item,
     terms::{List, TermKey, TermSource, WordPositions},
 };
 use crate::{analysis::stem, fixed_point::ONE};
 
 /// The name of these ranking rules and of the analysis. It changes whenever an answer may.
-pub const RANKING: &str = "sectile-bm25f-2";
+pub const RANKING: &str = "sectile-bm25f-3";
 
 /// The form in which a query item was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +35,7 @@ impl Form {
     pub(super) fn percent(self) -> u64 {
         match self {
             Self::Exact => 100,
-            Self::Stem => 80,
+            Self::Stem => 90,
             Self::Part => 40,
             Self::Near => 50,
         }
@@ -109,7 +110,7 @@ pub const MOST_CORRECTED: usize = 8;
 /// Adjacent query words are looked for in this many of the best passages.
 const MOST_COMPARED: usize = 64;
 /// Score of two adjacent query words that are adjacent in the passage, in percent of their rarity.
-const TOGETHER_PERCENT: u64 = 40;
+const TOGETHER_PERCENT: u64 = 30;
 
 /// The treatment of passages without the quoted words of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +198,8 @@ pub struct RankedPassages<'a, F> {
     neighbours: Vec<Neighbours>,
     /// The score of the query items for each passage; 0 for those that do not match.
     scores: Vec<u64>,
+    /// The score of a passage that has every query item as often as counts.
+    reachable: u64,
     /// The passages that have the quoted words, in order, if only these match.
     required: Option<Vec<usize>>,
     favour: F,
@@ -248,6 +251,11 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     /// Returns the score of the query items for each passage; 0 for those that do not match.
     pub(crate) fn scores(&self) -> &[u64] {
         &self.scores
+    }
+
+    /// Returns the score of a passage that has every query item as often as counts, those that no passage has included.
+    pub(crate) fn reachable(&self) -> u64 {
+        self.reachable
     }
 
     /// Returns the passages that have the quoted words, in order, if only these match.
@@ -340,6 +348,7 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
         terms: Vec::new(),
     };
     let wanted = wanted(&mut lists, query, &mut remarks);
+    let reachable = reachable(index, &wanted, &remarks);
     let mut scores = vec![0_u64; index.len()];
     let mut best = Vec::new();
     for one in &wanted {
@@ -373,6 +382,7 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
         wanted,
         neighbours,
         scores,
+        reachable,
         required,
         favour,
         remarks,
@@ -419,6 +429,21 @@ fn wanted(
         }
     }
     wanted
+}
+
+/// Returns the score of a passage that has every query item as often as counts. Words that no passage has count half: they
+/// may be misspelt, or other words for something that is there.
+fn reachable(index: &dyn TermSource, wanted: &[QueryTerm], remarks: &Remarks) -> u64 {
+    let most = |one: &QueryTerm| {
+        let factors = one
+            .alternatives
+            .iter()
+            .map(|alternative| alternative.factor);
+        factors.max().unwrap_or_default()
+    };
+    let known: u64 = wanted.iter().map(most).sum();
+    let unknown = remarks.unknown.len() as u64 * index.rarity(0) / 2;
+    (known + unknown) * MOST_WEIGHT / ONE
 }
 
 fn alternative(lists: &mut PostingListCache<'_>, key: TermKey, form: Form) -> Option<Alternative> {

@@ -291,8 +291,8 @@ mod tests {
         }
         // These are not of this world: a folder that is being edited is the desk's.
         let is_ours = |name: &String| {
-            let of_desk = ["live_folder", "editable_folder"];
-            of_desk.iter().all(|module| !name.starts_with(module))
+            let of_others = ["live_folder", "editable_folder", "manual_site"];
+            of_others.iter().all(|module| !name.starts_with(module))
         };
         found.retain(is_ours);
         let own = include_str!("../notebook.rs");

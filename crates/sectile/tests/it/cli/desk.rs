@@ -138,7 +138,7 @@ fn a_file_that_is_not_a_note_is_not_in_a_desk() {
     std::fs::write(elsewhere.join("passwords"), "secret").unwrap();
     let ran = home.run(&["fetch", text(&elsewhere.join("passwords"))]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
-    assert!(ran.stderr.contains("it is not below the root"), "{ran:?}");
+    assert!(ran.stderr.contains("is not inside the root"), "{ran:?}");
     let inside: Vec<_> = std::fs::read_dir(&elsewhere).unwrap().collect();
     assert_eq!(inside.len(), 1, "{inside:?}");
 }
