@@ -287,10 +287,12 @@ impl VisibleRoots<'_> {
         let first = report.steps.first();
         let section = first.and_then(|step| step.section.as_ref());
         let path = first.map(|step| step.path.as_str());
-        let shown_bytes = if written.has_read_all {
-            usize::MAX
-        } else {
-            SHOWN_BYTES
+        let is_merged = report.steps.iter().any(|step| step.merged);
+        let shown_bytes = match written.has_read_all {
+            // The caller has not seen what others wrote.
+            _ if is_merged => 0,
+            true => usize::MAX,
+            false => SHOWN_BYTES,
         };
         let (id, base) = match (written.subject, path, section) {
             (AnswerSubject::Section, Some(path), Some(section)) => {
@@ -332,7 +334,7 @@ impl VisibleRoots<'_> {
             broken_more: report.broken_links_more
                 + report.broken_links.len().saturating_sub(MAX_BROKEN_LINKS),
             notes,
-            merged: report.steps.iter().any(|step| step.merged),
+            merged: is_merged,
         };
         let room = match is_preview {
             true => DiffRoom {

@@ -222,6 +222,10 @@ fn a_stale_base_is_merged_or_refused_with_both_texts() {
     let answer = client.ok("edit", merge);
     assert_eq!(answer["merged"], true, "{answer}");
     assert_eq!(desk.text("a.md"), "# A\n\nONE\n\ntwo\n\nTHREE\n");
+    // The caller has not seen ONE, so it may not replace it unread.
+    let merged = answer["base"].as_str().unwrap();
+    let replace = json!({ "id": id, "base": merged, "new": "all new" });
+    client.assert_error("edit", replace, "part_of_text");
     let clash = json!({ "id": id, "base": base, "new": "first\n\ntwo\n\nthree" });
     let text = client.assert_error("edit", clash, "conflict");
     assert!(text.contains("--- your text\nfirst\n"), "{text}");
