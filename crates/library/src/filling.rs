@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::{
     error::LibraryError,
-    indexing::{CutNotebook, IndexingError, passage_of},
+    indexing::{IndexingError, passage_of},
     library::Library,
 };
 
@@ -112,9 +112,9 @@ pub(crate) fn texts(
     let Some(bytes) = bytes.filter(|bytes| Digest::of(bytes) == *digest) else {
         return Ok(None);
     };
-    let cut = CutNotebook::new(&bytes, notebook);
-    let texts = cut.chunks.chunks.iter().map(|chunk| {
-        let path = cut.path(chunk.section);
+    let cut = storage.notebook_storage().cut().cut(&bytes, notebook);
+    let texts = cut.chunks.chunks.iter().enumerate().map(|(number, chunk)| {
+        let path = cut.path_of(number);
         let passage = passage_of(&path, &chunk.plain);
         let parts = passage.parts();
         Text {

@@ -23,6 +23,7 @@ use sectile_vault::{
 use crate::{
     error::{FailedPart, LibraryError},
     left_out::WhyLeftOut,
+    manual_page::NoteCut,
     storage::{
         ARTIFACTS, ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError,
         StorageLimit, TOP, is_at_top, is_collection_name, is_notebook,
@@ -49,6 +50,7 @@ pub struct FolderStorage {
     is_whole: bool,
     /// Whether a document that a walk finds is a notebook, judging by its path.
     is_notebook: fn(&NotePath) -> bool,
+    cut: NoteCut,
 }
 
 /// The contents of a folder, sorted by path.
@@ -90,6 +92,7 @@ impl FolderStorage {
             max_note_bytes,
             is_whole: false,
             is_notebook,
+            cut: NoteCut::Notes,
         })
     }
 
@@ -111,6 +114,12 @@ impl FolderStorage {
             is_notebook: |_| true,
             ..storage
         })
+    }
+
+    /// Returns the storage with its notebooks cut in another way.
+    #[must_use]
+    pub fn cut_as(self, cut: NoteCut) -> Self {
+        Self { cut, ..self }
     }
 
     /// Lists the documents, the other files and the folders, of everything or below a folder. `enter` is called with
@@ -262,6 +271,10 @@ impl NotebookStorage for FolderStorage {
 
     fn kind(&self) -> &'static str {
         KIND
+    }
+
+    fn cut(&self) -> NoteCut {
+        self.cut
     }
 
     fn collections(&self) -> Result<Vec<String>, StorageError> {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
     Chunk, ChunkDigest, DocumentLocation, Embedder, EmbeddingReader, Manifest, ManifestEntry,
-    OpenIndex, Passage, Segment, SegmentBuilder, Store, StoreError,
+    OpenIndex, Passage, Section, Segment, SegmentBuilder, Store, StoreError,
 };
 use serde::Serialize;
 
@@ -324,6 +324,8 @@ pub(crate) fn threads() -> usize {
 pub(crate) struct CutNotebook {
     pub title: String,
     pub chunks: Chunks,
+    /// The title and headings above each chunk, if it is a page of a manual.
+    paths: Option<Vec<Vec<String>>>,
     /// Offsets of the line breaks.
     line_ends: Vec<usize>,
 }
@@ -339,20 +341,51 @@ impl CutNotebook {
         Self {
             title,
             chunks,
+            paths: None,
             line_ends: memchr::memchr_iter(b'\n', bytes).collect(),
+        }
+    }
+
+    /// Creates it from the sections of a page. Each that can be found is a chunk.
+    pub(crate) fn of_page(bytes: &[u8], sections: Vec<Section>) -> Self {
+        let found = sections
+            .into_iter()
+            .filter(|section| !section.plain.is_empty());
+        let (chunks, paths) = found
+            .map(|section| {
+                let path = section.trail.into_iter().chain([section.heading]);
+                let chunk = sectile_markdown::Chunk::new(section.text, section.plain);
+                (chunk, path.collect())
+            })
+            .unzip();
+        let chunks = Chunks {
+            document: Source::new(b"").parse(),
+            chunks,
+        };
+        Self {
+            paths: Some(paths),
+            ..Self::of(bytes, String::new(), chunks)
         }
     }
 
     /// Returns a chunk as it is stored, and the title and headings above it.
     pub(crate) fn chunk(&self, bytes: &[u8], number: usize) -> (Chunk, Vec<&str>) {
         let chunk = &self.chunks.chunks[number];
-        let path = self.path(chunk.section);
+        let path = self.path_of(number);
         let chunk = Chunk {
             span: chunk.span,
             digest: ChunkDigest::of(chunk.span.slice(bytes)),
             line: self.line_of(chunk.span.start),
         };
         (chunk, path)
+    }
+
+    /// Returns the title and the headings above a chunk, outermost first.
+    pub(crate) fn path_of(&self, number: usize) -> Vec<&str> {
+        match &self.paths {
+            Some(paths) => paths[number].iter().map(String::as_str).collect(),
+            None => self.path(self.chunks.chunks[number].section),
+        }
     }
 
     /// Returns the 1-based line of a byte.

@@ -19,6 +19,8 @@ pub mod indexing;
 pub mod left_out;
 pub mod library;
 pub mod live_folder;
+pub mod live_manual;
+pub mod manual_page;
 pub mod manual_site;
 pub mod open_collection;
 pub mod open_collections;

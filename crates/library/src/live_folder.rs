@@ -54,6 +54,7 @@ use crate::{
     error::LibraryError,
     folder::FolderStorage,
     library::Library,
+    manual_page::NoteCut,
     open_collection::{readers::ReaderPool, snapshot::Snapshot},
     tiers::{Models, Tier},
 };
@@ -95,6 +96,8 @@ pub struct LiveFolderOptions {
     pub location: PathBuf,
     /// Selects the files that count.
     pub walk: Walk,
+    /// How they are cut into passages.
+    pub cut: NoteCut,
     /// The largest note whose text is searched, in bytes.
     pub max_note_bytes: u64,
     /// The folder of this folder's cache; without one the index is only in memory.
@@ -181,11 +184,12 @@ impl LiveFolder {
         models: Models,
         limits: LiveFolderLimits,
     ) -> Result<(Arc<Self>, mpsc::Receiver<()>), RootError> {
-        let storage = Arc::new(FolderStorage::documents(
+        let storage = FolderStorage::documents(
             &options.location,
             options.walk.clone(),
             options.max_note_bytes,
-        )?);
+        )?;
+        let storage = Arc::new(storage.cut_as(options.cut));
         let state = FolderState {
             contents: FolderContents::default(),
             listed_folders: Vec::new(),

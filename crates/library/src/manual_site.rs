@@ -154,6 +154,12 @@ impl ManualSite {
         self.pages.get(*self.by_path.get(path)?)
     }
 
+    /// Returns the position of a document among the pages; those that are not known come last.
+    #[must_use]
+    pub fn position(&self, path: &NotePath) -> usize {
+        self.by_path.get(path).copied().unwrap_or(usize::MAX)
+    }
+
     /// Returns the published address of a document, or of the heading with this anchor, relative to that of the folder:
     /// `guide/intro/#install`. `None` for a document that is not published.
     #[must_use]

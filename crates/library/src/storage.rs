@@ -6,7 +6,7 @@ use std::any::Any;
 use sectile_markdown::{Digest, NotePath};
 use sectile_retrieval::{Chunk, Match, Record, Remarks};
 
-use crate::query::SearchQuery;
+use crate::{manual_page::NoteCut, query::SearchQuery};
 
 /// The folder of a collection that holds derived artifacts.
 pub const ARTIFACTS: &str = "_artifacts";
@@ -132,6 +132,11 @@ pub trait NotebookStorage: Send + Sync {
         Ok(at.is_ok_and(|at| listed[at].stamp.bytes > self.max_notebook_bytes()))
     }
 
+    /// Returns how its notebooks are cut into passages.
+    fn cut(&self) -> NoteCut {
+        NoteCut::Notes
+    }
+
     /// Returns the kind of storage in one word for people, such as `folder` or `bucket`.
     fn kind(&self) -> &'static str;
 
@@ -187,6 +192,11 @@ pub trait ArtifactStorage: Send + Sync {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, StorageError>;
+
+    /// Returns how its notebooks are cut into passages.
+    fn cut(&self) -> NoteCut {
+        NoteCut::Notes
+    }
 
     /// Returns the kind of storage in one word for people, such as `folder` or `bucket`.
     fn artifact_storage_kind(&self) -> &'static str;

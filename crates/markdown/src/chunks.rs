@@ -32,6 +32,18 @@ pub struct Chunk {
     pub plain: String,
 }
 
+impl Chunk {
+    /// Returns a chunk with this text, outside the sections of a document.
+    #[must_use]
+    pub fn new(span: Span, plain: String) -> Self {
+        Self {
+            section: None,
+            span,
+            plain,
+        }
+    }
+}
+
 /// Splits a document into chunks. Blocks are combined up to about `longest` bytes; a longer block stays whole. A block
 /// without text, such as a comment, is not a chunk; a heading with nothing under it is.
 #[must_use]

@@ -73,6 +73,12 @@ pub fn properties(source: &Source<'_>) -> Properties {
 }
 
 impl Properties {
+    /// Returns the properties that the front matter gives, without those in the text.
+    #[must_use]
+    pub fn of_front_matter(source: &Source<'_>) -> Self {
+        Self::new(source, Marks::default())
+    }
+
     /// Combines the properties of the front matter with those of the text.
     pub(crate) fn new(source: &Source<'_>, marks: Marks) -> Self {
         let front_matter = front_matter(source);

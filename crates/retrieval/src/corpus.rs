@@ -20,10 +20,9 @@ use self::documents::Documents;
 pub use self::{
     documents::DocumentLocation,
     records::{Candidate, Record, RecordBuilder, record_rules, search_candidates},
-    search::{ChunkHit, FUSION, SearchResults},
+    search::{ChunkHit, FUSION, NEARNESS, NearChunk, SearchResults},
     segment::{Chunk, ChunkDigest, Segment, SegmentBuilder},
 };
-pub(crate) use self::{search::nearness, segment::embedded};
 use crate::lexical::{LivePassages, Query, Segments};
 
 /// The live chunks of several segments.

@@ -14,7 +14,6 @@ pub mod evaluation;
 mod fixed_point;
 mod headings;
 mod lexical;
-mod passage_vectors;
 mod sections;
 mod store;
 mod table;
@@ -24,8 +23,8 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, Record,
-    RecordBuilder, SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
+    Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, NEARNESS, NearChunk,
+    Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
@@ -37,7 +36,6 @@ pub use lexical::{
     PassageWords, Query, QueryError, RANKING, RankedPassages, Remarks, Statistics, Vocabulary,
     WordTest,
 };
-pub use passage_vectors::{Meanings, NearPassage};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{
     CacheFolder, CachedIndex, Manifest, ManifestEntry, OpenIndex, SecondTierWriter, Store,

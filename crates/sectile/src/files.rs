@@ -101,6 +101,12 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>>
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
+/// Returns the length of a file and when it was last changed; `None` if it cannot be looked at.
+pub(crate) fn length_and_time(path: &Path) -> Option<(u64, std::time::SystemTime)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()?))
+}
+
 /// Returns the secret in the file at `path`: `N` random bytes, written as hexadecimal digits. If the file does not exist,
 /// creates one that only its owner can read if `create` is set, and returns `None` otherwise.
 pub(crate) fn secret_bytes<const N: usize>(

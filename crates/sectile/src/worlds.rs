@@ -8,6 +8,8 @@ mod entry;
 pub(crate) mod hosted;
 pub(crate) mod note_structure;
 pub(crate) mod notebook;
+mod snippet;
+mod url_template;
 pub(crate) mod vault;
 
 use schemars::JsonSchema;

@@ -43,6 +43,7 @@ pub struct Walk {
     excluded: Gitignore,
     hidden: PathRules,
     readable: PathRules,
+    has_mdx: bool,
 }
 
 /// An invalid pattern.
@@ -122,6 +123,7 @@ impl Default for Walk {
             excluded: Gitignore::empty(),
             hidden: PathRules::default(),
             readable: PathRules::default(),
+            has_mdx: false,
         }
     }
 }
@@ -158,6 +160,22 @@ impl Walk {
             readable: rules,
             ..self
         }
+    }
+
+    /// Returns the walk for which files whose names end in .mdx are documents too.
+    #[must_use]
+    pub fn with_mdx(self) -> Self {
+        Self {
+            has_mdx: true,
+            ..self
+        }
+    }
+
+    /// Returns whether the name of a file says that it is a document.
+    pub(crate) fn is_document(&self, path: &NotePath) -> bool {
+        let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending);
+        let is_mdx = || ending.is_some_and(|ending| ending.eq_ignore_ascii_case("mdx"));
+        is_markdown(path) || (self.has_mdx && is_mdx())
     }
 
     /// Returns whether the rules of the walk hide a file at `path`.
@@ -462,7 +480,8 @@ impl PendingFolder {
             if let Some(why) = left_out.filter(|_| !is_machinery(&name)) {
                 if kind.is_dir() {
                     found.left_out.push((format!("{path}/"), why));
-                } else if kind.is_file() && note.as_ref().is_some_and(is_markdown) {
+                } else if kind.is_file() && note.as_ref().is_some_and(|note| walk.is_document(note))
+                {
                     found.left_out.push((path.clone(), why));
                 }
             }
@@ -476,7 +495,7 @@ impl PendingFolder {
                         listing.take(note, &entry, walk, &mut found.others);
                     }
                 }
-                Some(note) if kind.is_file() && !ignored && !is_markdown(&note) => {
+                Some(note) if kind.is_file() && !ignored && !walk.is_document(&note) => {
                     found.others.push(note);
                 }
                 Some(note) if kind.is_file() && !ignored && walk.includes(&path) => {

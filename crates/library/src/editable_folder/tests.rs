@@ -46,6 +46,7 @@ impl Bench {
         let index = LiveFolderOptions {
             location: on_disk.path().to_owned(),
             walk: Walk::default(),
+            cut: crate::manual_page::NoteCut::Notes,
             max_note_bytes: MAX_NOTE_BYTES,
             cache: None,
             clock: clock::now,

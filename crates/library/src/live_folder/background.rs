@@ -20,15 +20,14 @@ use crate::{
     filling::{FillJob, fill, usual_threads},
     folder::FolderItem,
     indexing::{
-        CutNotebook, Job, NotebookCandidate, NotebookOutcome, build_with, dissolved_segments,
-        why_nowhere,
+        Job, NotebookCandidate, NotebookOutcome, build_with, dissolved_segments, why_nowhere,
     },
     left_out::WhyLeftOut,
     live_folder::{
         FolderChanges, InMemoryReason, LiveFolder, NoteChange, NoteRecord,
         cache::CachedState,
         encode_records,
-        engine::{PendingNote, examined, left_out, touched},
+        engine::{PendingNote, left_out, touched},
         state::{NotePlace, NoteUpdate},
     },
     open_collection::snapshot::{NamedSegment, Snapshot},
@@ -454,7 +453,7 @@ impl LiveFolder {
             .collect();
         let records: Mutex<BTreeMap<NotePath, NoteRecord>> = Mutex::default();
         let cut = |listed: &NotebookFile, bytes: &[u8]| {
-            let (note, cut) = examined(listed, bytes);
+            let (note, cut) = self.options.cut.examined(listed, bytes);
             records.lock().insert(listed.notebook.clone(), note);
             cut
         };
@@ -581,7 +580,8 @@ impl LiveFolder {
                 known: None,
             })
             .collect();
-        let cut = |listed: &NotebookFile, bytes: &[u8]| CutNotebook::new(bytes, &listed.notebook);
+        let how = self.options.cut;
+        let cut = |listed: &NotebookFile, bytes: &[u8]| how.cut(bytes, &listed.notebook);
         let (segments, outcomes) = self.build(&candidates, &cut, target)?;
         let mut engine = self.engine.lock();
         let state = self.now();

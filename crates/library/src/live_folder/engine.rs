@@ -10,14 +10,14 @@ use std::{
     time::Instant,
 };
 
-use sectile_markdown::{Digest, NotePath, Source, examine};
+use sectile_markdown::{Digest, NotePath};
 use sectile_retrieval::{Bytes, EmbeddingReader, Segment};
 
 use crate::{
     clock,
     error::LibraryError,
     folder::{FolderItem, FolderListing, SettledNote},
-    indexing::{CutNotebook, LONGEST_CHUNK, build_segment, nowhere},
+    indexing::{build_segment, nowhere},
     left_out::WhyLeftOut,
     live_folder::{
         ChangeDetection, FolderChanges, FolderState, LiveFolder, NoteChange, NoteRecord, OwnWrites,
@@ -554,7 +554,7 @@ impl LiveFolder {
                                 notebook: path,
                                 stamp,
                             };
-                            let (note, cut) = examined(&listed, &bytes);
+                            let (note, cut) = self.options.cut.examined(&listed, &bytes);
                             texts.push((bytes, cut));
                             let place = sectile_retrieval::DocumentLocation {
                                 segment: 0,
@@ -665,14 +665,6 @@ impl Differences {
             (others, state.listed_folders.iter().cloned().collect())
         })
     }
-}
-
-/// Returns the record of a note, and its chunks.
-pub(super) fn examined(listed: &NotebookFile, bytes: &[u8]) -> (NoteRecord, CutNotebook) {
-    let facts = examine(&Source::new(bytes), LONGEST_CHUNK);
-    let note = NoteRecord::examined(listed.notebook.clone(), listed.stamp, bytes, &facts);
-    let cut = CutNotebook::of(bytes, note.title.clone(), facts.chunks);
-    (note, cut)
 }
 
 /// Returns a note whose file changed, but not its text.

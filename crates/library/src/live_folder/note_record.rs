@@ -9,7 +9,8 @@ use sectile_markdown::{
 
 pub use self::codec::{decode_records, encode_records};
 use crate::{
-    facts::notebook_facts, indexing::LONGEST_CHUNK, left_out::WhyLeftOut, storage::NotebookStamp,
+    facts::notebook_facts, indexing::LONGEST_CHUNK, left_out::WhyLeftOut, manual_page::PageFacts,
+    storage::NotebookStamp,
 };
 
 /// A note as it was when it was read.
@@ -39,6 +40,8 @@ pub struct NoteRecord {
     pub html_ids: Vec<String>,
     /// About how many tokens its text has.
     pub tokens: u32,
+    /// More about it, if it is a page of a manual. Then its links, headings and tasks are not known.
+    pub page: Option<Box<PageFacts>>,
 }
 
 /// A link in a note.
@@ -155,6 +158,7 @@ impl NoteRecord {
             blocks: Vec::new(),
             html_ids: Vec::new(),
             tokens: 0,
+            page: None,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::{
     indexing::CutNotebook,
     live_folder::{FolderQuery, FolderState, HitOrder, IndexProgress, NoteRecord, TaskFilter},
     open_collection::snapshot::unharmed,
+    storage::NotebookStorage as _,
 };
 
 /// The number of extra passages to look at where some may not have the phrases of a query.
@@ -326,7 +327,7 @@ impl<'q> PassageReader<'q> {
 
     /// Returns whether the file has all phrases at `span`, or the headings above it do.
     fn has_phrases(&mut self, note: &NoteRecord, span: Span, path: &[String]) -> bool {
-        let query = self.query;
+        let (query, how) = (self.query, self.storage.cut());
         if query.phrases().is_empty() {
             return true;
         }
@@ -342,7 +343,7 @@ impl<'q> PassageReader<'q> {
             return true;
         }
         // Markup may separate words that are adjacent when rendered, as in `**two** words`.
-        let cut = cut.get_or_init(|| CutNotebook::new(bytes, &note.path));
+        let cut = cut.get_or_init(|| how.cut(bytes, &note.path));
         let chunk = cut.chunks.chunks.iter().find(|chunk| chunk.span == span);
         chunk.is_some_and(|chunk| has(&chunk.plain))
     }

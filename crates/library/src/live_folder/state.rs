@@ -6,10 +6,10 @@ use std::{
 };
 
 use sectile_markdown::NotePath;
-use sectile_retrieval::DocumentLocation;
+use sectile_retrieval::{Corpus, DocumentLocation};
 
 use crate::{
-    folder::FolderStorage,
+    folder::{FolderStorage, SettledNote},
     indexing::why_nowhere,
     live_folder::{
         DiskLookup, FacetIndex, LinkGraph, NameIndex, NoteRecord, link_graph::LinkMentions,
@@ -148,6 +148,28 @@ impl FolderState {
     /// Returns the folders, sorted by path.
     pub fn folders(&self) -> &[NotePath] {
         &self.contents.folders
+    }
+
+    /// Returns the bytes of a note as they are on disk now, if it can be read.
+    pub fn read(&self, path: &NotePath) -> Option<Vec<u8>> {
+        match self.storage.read_settled(path) {
+            SettledNote::Read(bytes, _) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Returns the searchable text of the notes with the vectors of a tier. The second tier may be incomplete; then it is
+    /// the first.
+    pub(crate) fn corpus(&self, tier: Tier) -> &Corpus {
+        match tier {
+            Tier::Static => &self.snapshot.corpus,
+            Tier::Transformer => self.snapshot.answering(),
+        }
+    }
+
+    /// Returns the place of a note in [`Self::corpus`], by its number.
+    pub(crate) fn place(&self, note: usize) -> Option<DocumentLocation> {
+        self.snapshot.notebooks.get(note).map(|known| known.place)
     }
 
     /// Returns how far the index has come.

@@ -22,6 +22,7 @@ fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
     LiveFolderOptions {
         location: folder.to_owned(),
         walk: Walk::default(),
+        cut: crate::manual_page::NoteCut::Notes,
         max_note_bytes: LARGEST,
         cache: cache.map(Path::to_owned),
         clock: clock::now,

@@ -17,11 +17,18 @@ use crate::{
 /// The name of these ranking rules. It changes whenever an answer may.
 pub const FUSION: &str = "sectile-fusion-3";
 
+/// The name of the rules of [`Corpus::near`]. It changes whenever an answer may.
+pub const NEARNESS: &str = "sectile-meaning-1";
+
 /// One, in the millionths in which scores are reported.
 const WHOLE: u64 = 1_000_000;
 /// Minimum similarity, in millionths, for a chunk without any of the words to match: a cosine of 0.35, as
 /// `docs/notebook.md` promises. Changing it changes answers, and so the name in [`FUSION`].
 const NEAR_ENOUGH: u64 = 350_000;
+/// Minimum similarity, in millionths, where no chunk has any of the words. It is lower, because a query that ends up there
+/// is mostly a word or two. One in ten queries about something else altogether still comes this near to one of some hundred
+/// chunks.
+const NEAR_ALONE: u64 = 220_000;
 /// With this many chunks, comparing their vectors takes longer than starting a thread for it.
 const MANY: usize = 16_384;
 /// Adjacent query words are looked for in this many of the best chunks.
@@ -51,8 +58,21 @@ pub struct ChunkHit {
     pub semantic: u64,
     /// Their weighted sum.
     pub fused: u64,
+    /// The part of its lexical score for adjacent words, in 1024ths like that of each query item.
+    pub together: u64,
+    /// The part of its lexical score for the caller's boost, in 1024ths.
+    pub favour: u64,
     /// The score of each query item in it.
     pub matches: Vec<Match>,
+}
+
+/// A chunk near a query in meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearChunk {
+    /// Its number.
+    pub chunk: usize,
+    /// Its cosine similarity to the query, in millionths.
+    pub nearness: u64,
 }
 
 impl Corpus {
@@ -67,6 +87,36 @@ impl Corpus {
     ) -> SearchResults {
         let rank = || self.words.rank(query, Phrases::Preferred, |_| 0);
         self.ranked_and_found(rank, &self.all_slots(), text, reader, most)
+    }
+
+    /// Returns the `most` best chunks for a query, as [`Self::search`] does. `favour` is the boost of the lexical score in
+    /// each document, in percent. If a chunk has the words in quotation marks side by side, only such chunks match.
+    #[must_use]
+    pub fn search_favouring(
+        &self,
+        query: &Query,
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        most: usize,
+        favour: &dyn Fn(usize) -> u64,
+    ) -> SearchResults {
+        let favour = |slot: usize| favour(self.document_of(self.number_of(slot)));
+        let rank = || self.words.rank(query, Phrases::Preferred, favour);
+        if query.phrases().next().is_none() {
+            return self.ranked_and_found(rank, &self.all_slots(), text, reader, most);
+        }
+        let ranked = rank();
+        let slots = match ranked.remarks.total == 0 || ranked.remarks.phrases_ignored {
+            true => self.all_slots(),
+            false => {
+                let scores = ranked.scores().iter().enumerate();
+                let found = scores.filter(|(_, score)| **score > 0);
+                found.map(|(slot, _)| slot..slot + 1).collect()
+            }
+        };
+        let meanings =
+            embedded(text, reader).map(|(vector, weight)| (self.meanings(&vector, &slots), weight));
+        self.found(ranked, meanings, &slots, most)
     }
 
     fn ranked_and_found<'a, F: Fn(usize) -> u64>(
@@ -138,6 +188,24 @@ impl Corpus {
         let meanings =
             embedded(text, reader).map(|(vector, weight)| (self.meanings(&vector, &slots), weight));
         self.found(ranked, meanings, &slots, most)
+    }
+
+    /// Returns the chunks near enough to `text` in meaning to answer a query of which no chunk has a word, nearest first.
+    pub fn near(&self, text: &str, reader: &mut dyn EmbeddingReader) -> Vec<NearChunk> {
+        let Some((vector, _)) = embedded(text, Some(reader)) else {
+            return Vec::new();
+        };
+        let meanings = self.meanings(&vector, &self.all_slots());
+        let near = meanings.into_iter().enumerate();
+        let near = near.filter(|(_, meaning)| u64::from(*meaning) >= NEAR_ALONE);
+        let mut near: Vec<NearChunk> = near
+            .map(|(slot, meaning)| NearChunk {
+                chunk: self.number_of(slot),
+                nearness: u64::from(meaning),
+            })
+            .collect();
+        near.sort_by_key(|one| (Reverse(one.nearness), one.chunk));
+        near
     }
 
     fn all_slots(&self) -> Vec<Range<usize>> {
@@ -245,15 +313,19 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     let total = totals.sum();
     let (chunks, numbers): (Vec<usize>, Vec<usize>) = best.finish().into_iter().unzip();
     // Adjacent query words raise the score of the best chunks.
-    let words: Vec<u64> = chunks
+    let boosts: Vec<(u64, u64)> = chunks
         .iter()
-        .map(|chunk| words[*chunk] + ranked.together(*chunk))
+        .map(|chunk| {
+            let together = ranked.together(*chunk);
+            (together, ranked.favour(*chunk, words[*chunk] + together))
+        })
         .collect();
     let mut hits: Vec<(usize, ChunkHit)> = chunks
         .iter()
-        .zip(words)
+        .zip(boosts)
         .zip(numbers)
-        .map(|((chunk, words), number)| {
+        .map(|((chunk, (together, favour)), number)| {
+            let words = words[*chunk] + together + favour;
             let lexical = ((words * factor) >> 32).min(WHOLE);
             let semantic = u64::from(meanings[*chunk]);
             let hit = ChunkHit {
@@ -261,6 +333,8 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
                 lexical,
                 semantic,
                 fused: weights.fused(lexical, semantic) / WHOLE,
+                together,
+                favour,
                 matches: Vec::new(),
             };
             (number, hit)

@@ -208,6 +208,11 @@ pub struct RankedPassages<'a, F> {
 }
 
 impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
+    /// Returns the caller's boost of a passage with this score.
+    pub(crate) fn favour(&self, passage: usize, score: u64) -> u64 {
+        score * (self.favour)(passage) / 100
+    }
+
     /// Returns the `most` best passages, best first.
     #[must_use]
     pub fn hits(&self, most: usize) -> Vec<Hit> {
@@ -220,7 +225,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
             .map(|passage| {
                 let together = self.together(passage);
                 let sum = self.scores[passage] + together;
-                let favour = sum * (self.favour)(passage) / 100;
+                let favour = self.favour(passage, sum);
                 Hit {
                     passage,
                     score: sum + favour,

@@ -389,6 +389,9 @@ pub(super) struct DocsSearchArgs {
     /// The most sections to show [default: 3].
     #[arg(long, value_name = "N")]
     pub(super) max_sections: Option<usize>,
+    /// The most tokens to show: whole sections while they fit, then the part around the match.
+    #[arg(long, value_name = "TOKENS")]
+    pub(super) budget: Option<usize>,
     /// Show how each score is composed.
     #[arg(long)]
     pub(super) explain: bool,

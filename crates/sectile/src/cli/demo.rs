@@ -20,7 +20,10 @@ use crate::{
     files,
     worlds::{
         desk,
-        docs::{self, DocsSettings, DocsWorld, corpus::DocsCorpus, manual},
+        docs::{
+            self, DocsSettings, DocsWorld, manual,
+            sources::{DocsSources, SourceOptions},
+        },
         editor, key_of_this_process,
         notebook::{self, Constraints, NotebookWorld},
         vault::{self, VaultWorld},
@@ -210,10 +213,10 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 fn docs_surface() -> Surface {
     let mut settings = DocsSettings::default();
     settings.written.max_doc_bytes = MAX_BYTES as u64;
-    let corpus = DocsCorpus::load(&settings, manual::EMBEDDED);
+    let sources = DocsSources::open(&settings, manual::EMBEDDED, SourceOptions::default());
     Surface::new(
         docs::spec(&settings.written),
-        DocsWorld::new(&settings.written, corpus),
+        DocsWorld::new(&settings.written, sources),
         Policy::default(),
         LIMITS,
     )

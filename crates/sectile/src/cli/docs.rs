@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 mod eval;
 mod search;
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use super::{
     args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
@@ -18,7 +18,8 @@ use crate::{
         DocsSettings, DocsWorld,
         corpus::{Doc, DocsCorpus, SkippedDoc},
         examine::{DocumentReport, LONG_SECTION, SectionFinding, examine},
-        loaded_corpus, manual, missing, policy_problem, resources,
+        manual, missing, opened_sources, policy_problem, resources,
+        sources::{DocsSources, SourceOptions},
     },
 };
 
@@ -30,11 +31,6 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
     }
 }
 
-/// Returns the settings of the docs world, with `paths` from the command line added.
-fn settings_with(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
-    Ok(all_settings(config, paths)?.worlds.docs)
-}
-
 /// Returns all settings, with `paths` from the command line added to those of the docs world.
 fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, CliError> {
     let mut settings = settings::settings(config)?;
@@ -44,27 +40,52 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
     Ok(settings)
 }
 
+/// Returns how documents are read for one command.
+fn options(settings: &Settings) -> SourceOptions<'_> {
+    SourceOptions {
+        cache: settings.worlds.desk.cache.as_deref(),
+        background: false,
+    }
+}
+
 /// Returns the world for these arguments, after printing warnings about its documents.
 fn world(source: &DocsSource) -> Result<(DocsWorld, DocsSettings), CliError> {
-    let settings = settings_with(source.config.as_deref(), &source.paths)?;
-    let corpus = loaded_corpus(&settings)?;
+    let all = all_settings(source.config.as_deref(), &source.paths)?;
+    let settings = &all.worlds.docs;
+    let docs = DocsWorld::new(&settings.written, opened_sources(settings, options(&all))?);
+    let corpus = current(&docs)?;
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
-    let docs = DocsWorld::new(&settings.written, corpus);
-    Ok((docs, settings))
+    // The next command finds the index in the cache.
+    if let Err(error) = docs.settle(&|| false) {
+        tracing::debug!(?error, "the index is not in the cache");
+    }
+    Ok((docs, settings.clone()))
+}
+
+/// Returns the documents of a world.
+fn current(docs: &DocsWorld) -> Result<Arc<DocsCorpus>, CliError> {
+    docs.current(&|| false)
+        .map_err(|failure| CliError::failed(failure.message))
 }
 
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     let all = all_settings(args.config.as_deref(), &args.paths)?;
     let settings = &all.worlds.docs;
-    let mut corpus = DocsCorpus::load(settings, manual::EMBEDDED);
+    let sources = DocsSources::open(settings, manual::EMBEDDED, options(&all));
+    let missing = missing(&sources);
+    let docs = DocsWorld::new(&settings.written, sources);
+    let mut corpus = DocsCorpus::clone(&*current(&docs)?);
     let problem = policy_problem(settings, &all.policy, &corpus);
     corpus.notes.extend(problem.map(str::to_owned));
     let documents: Vec<(&Doc, DocumentReport)> = corpus
         .documents
         .iter()
-        .map(|doc| (doc, examine(&doc.bytes)))
+        .map(|doc| {
+            let bytes = corpus.pages.read(doc.page).unwrap_or_default();
+            (doc, examine(&bytes))
+        })
         .collect();
     if args.json {
         let report = report_json(&corpus, &documents, settings);
@@ -72,7 +93,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     } else {
         print(report_text(&corpus, &documents, settings))?;
     }
-    if let Some(error) = missing(&corpus) {
+    if let Some(error) = missing {
         return Err(error.into());
     }
     let problems = corpus.skipped.len() + corpus.notes.len();
@@ -105,7 +126,7 @@ fn report_json(
             "description": doc.description,
             "origin": doc.origin.as_str(),
             "path": doc.label,
-            "bytes": doc.bytes.len(),
+            "bytes": doc.bytes,
             "sections": examined.sections,
             "duplicate_headings": duplicates
                 .map(|(heading, lines)| json!({ "heading": heading, "lines": lines }))
@@ -161,7 +182,7 @@ fn report_text(
             StyledText(NAME, &doc.slug),
             " ".repeat(width - doc.slug.len()),
             doc.role.as_str(),
-            doc.bytes.len(),
+            doc.bytes,
             examined.sections,
             visible(&doc.title),
         );

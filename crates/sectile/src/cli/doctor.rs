@@ -23,7 +23,10 @@ use crate::{
     config::{self, Settings},
     files,
     worlds::{
-        docs::{DocsSettings, corpus::DocsCorpus, manual},
+        docs::{
+            DocsSettings, manual,
+            sources::{DocsSources, SourceOptions},
+        },
         notebook::{NotebookSettings, OpenLibrary},
     },
 };
@@ -270,7 +273,14 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     if !settings.is_configured {
         return Ok(0);
     }
-    let corpus = DocsCorpus::load(settings, manual::EMBEDDED);
+    let sources = DocsSources::open(settings, manual::EMBEDDED, SourceOptions::default());
+    let corpus = match sources.current(&|| false) {
+        Ok(corpus) => corpus,
+        Err(_) => {
+            bad("docs: the documents cannot be read")?;
+            return Ok(1);
+        }
+    };
     for skipped in &corpus.skipped {
         bad(&format!("docs: {}", visible(&skipped.to_string())))?;
     }

@@ -84,9 +84,11 @@ impl ValueOrigins {
         }
     }
 
-    /// Returns whether anything in `section` is set.
-    pub(crate) fn mention(&self, section: &str) -> bool {
-        let prefix = format!("{section}.");
-        self.settings.keys().any(|path| path.starts_with(&prefix))
+    /// Returns whether `key` is set, or anything in the section of that name.
+    pub(crate) fn mention(&self, key: &str) -> bool {
+        self.settings.keys().any(|path| {
+            let rest = path.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 }

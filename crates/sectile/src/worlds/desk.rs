@@ -18,7 +18,6 @@ mod roots;
 mod settings;
 mod shell;
 mod since;
-mod snippet;
 mod text_page;
 mod tools;
 mod urls;

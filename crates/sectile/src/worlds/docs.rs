@@ -1,6 +1,6 @@
 //! The `docs` world: a manual that can be searched and read, offline and reproducibly.
 //!
-//! The documents are read once, at start. One tool searches them by section; resources hold them whole and by section.
+//! One tool searches the documents by section; resources hold them whole and by section. Changes are seen by the next call.
 //! Documents that a caller may not read are not in the index that its queries run against, so they cannot be found,
 //! counted or guessed from a score.
 
@@ -11,55 +11,68 @@ pub(crate) mod eval;
 pub(crate) mod examine;
 pub(crate) mod manual;
 mod open;
+mod pages;
 pub(crate) mod resources;
 mod roles;
 mod settings;
+pub(crate) mod sources;
 mod tools;
 mod visible_corpus;
 
+use std::{collections::HashMap, sync::Arc};
+
 use parking_lot::Mutex;
-use sectile_mcp::{CallContext, ErrorResponse, Failure, WorldSpec};
+use sectile_library::LibraryError;
+use sectile_mcp::{CallContext, ErrorResponse, Failure, FailureKind, ResourceNotice, WorldSpec};
+use sectile_retrieval::Section;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 
 pub(crate) use self::{
     answer::DocsSearchAnswer,
-    open::{ENTRY, loaded_corpus, missing, policy_problem},
-    settings::{DocsDocument, DocsPath, DocsSection, DocsSettings},
+    open::{ENTRY, missing, opened_sources, policy_problem},
+    settings::{DocsDocument, DocsPath, DocsRanking, DocsSection, DocsSettings, SiteSetting},
 };
 use self::{
-    corpus::{Doc, DocsCorpus, SkipReason, SkippedDoc, is_md},
+    corpus::{Doc, DocsCorpus},
+    pages::PageCache,
+    sources::DocsSources,
     visible_corpus::VisibleCorpus,
 };
+use crate::worlds::url_template::{PART, PATH, encoded, filled};
 
+/// The names that `docs.url_template` may have in braces.
+const PLACEHOLDERS: [&str; 3] = ["url", "slug", "path"];
 /// Prefix of tool names and URIs, unless the settings give another one.
 pub(crate) const NAMESPACE: &str = "sectile";
+/// Most notices that wait for a slow subscriber.
+const MOST_NOTICES: usize = 1_024;
 
 /// State of the world.
 pub(crate) struct DocsWorld {
-    documents: Vec<DocsEntry>,
-    /// Documents that were not loaded, for callers who may see everything else.
-    skipped: Vec<NotLoaded>,
-    /// Most sections in an answer.
-    max_sections: usize,
-    /// Whether to search by meaning if no section has a word of the query.
-    meaning_as_last_resort: bool,
-    /// Indexes of the documents that callers may see, built when first needed.
-    visible_corpora: Mutex<Vec<std::sync::Arc<VisibleCorpus>>>,
+    settings: DocsSection,
+    sources: DocsSources,
+    /// The documents that callers may see, made when first needed.
+    visible_corpora: Mutex<Vec<Arc<VisibleCorpus>>>,
+    pages: PageCache,
+    /// The documents that clients were last told about.
+    told: Mutex<Option<Arc<DocsCorpus>>>,
+    notices: broadcast::Sender<ResourceNotice>,
 }
 
-/// A document and its address.
-struct DocsEntry {
-    doc: Doc,
-    uri: String,
+/// The arguments of a search.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DocsSearch<'a> {
+    pub(crate) query: &'a str,
+    /// The most sections to return.
+    pub(crate) max_sections: Option<usize>,
+    /// The most tokens to return.
+    pub(crate) budget: Option<usize>,
+    pub(crate) explain: bool,
 }
 
-/// A document that was named but not loaded, so it cannot be searched.
-struct NotLoaded {
-    name: String,
-    reason: SkipReason,
-    /// The address that it would have had.
-    uri: String,
-}
+/// How often a search starts again because a page has changed meanwhile.
+const MOST_ATTEMPTS: usize = 5;
 
 /// The contract of the world.
 pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<DocsWorld> {
@@ -96,43 +109,157 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 
 impl DocsWorld {
     /// Creates a world with these documents.
-    pub(crate) fn new(settings: &DocsSection, corpus: DocsCorpus) -> Self {
-        let namespace = &settings.namespace;
-        let documents = corpus.documents.into_iter().map(|doc| DocsEntry {
-            uri: resources::uri(namespace, &doc.slug),
-            doc,
-        });
-        // Whether a link leads to a folder is a fact about the machine, for the operator only.
-        let is_told =
-            |skipped: &SkippedDoc| skipped.reason != SkipReason::Link || is_md(&skipped.name);
-        let skipped = corpus.skipped.into_iter().filter(is_told);
-        let skipped = skipped.map(|skipped| NotLoaded {
-            uri: resources::uri(namespace, &skipped.slug),
-            name: skipped.name,
-            reason: skipped.reason,
-        });
+    pub(crate) fn new(settings: &DocsSection, sources: DocsSources) -> Self {
         Self {
-            documents: documents.collect(),
-            skipped: skipped.collect(),
-            max_sections: settings.max_sections,
-            meaning_as_last_resort: settings.meaning_as_last_resort,
+            settings: settings.clone(),
+            sources,
             visible_corpora: Mutex::default(),
+            pages: PageCache::default(),
+            told: Mutex::default(),
+            notices: broadcast::channel(MOST_NOTICES).0,
         }
+    }
+
+    /// Returns the documents as they are now.
+    pub(crate) fn current(
+        &self,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Arc<DocsCorpus>, Failure> {
+        let current = self.sources.current(stop).map_err(unreadable)?;
+        self.tell(&current);
+        Ok(current)
+    }
+
+    /// Waits until everything is indexed and in the cache.
+    pub(crate) fn settle(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        self.sources.settle(stop)
     }
 
     /// Searches the documents that the caller may see.
     pub(crate) fn search(
         &self,
-        query: &str,
-        max_sections: Option<usize>,
-        explain: bool,
+        search: &DocsSearch<'_>,
         context: &CallContext,
     ) -> Result<DocsSearchAnswer, Failure> {
-        let visible = self.visible_corpus(|uri| context.may_read(uri))?;
         let progress = &context.progress;
-        progress.report(1, Some(2), "The documents are indexed.");
-        let answered = answer::answer(self, &visible, query, max_sections, explain)?;
-        progress.report(2, Some(2), "The sections are ranked.");
-        Ok(answered)
+        let stop = || context.cancelled.is_cancelled();
+        self.attempt(&stop, |all| {
+            let visible = self.visible_corpus(all, |uri| context.may_read(uri));
+            progress.report(1, Some(2), "The documents are indexed.");
+            let answered = answer::answer(self, &visible, search)?;
+            progress.report(2, Some(2), "The sections are ranked.");
+            Some(answered)
+        })
+    }
+
+    /// Does something with the documents as they are now. If it returns `None`, because a page has changed meanwhile, it is
+    /// tried again.
+    fn attempt<T>(
+        &self,
+        stop: &(dyn Fn() -> bool + Sync),
+        work: impl Fn(&Arc<DocsCorpus>) -> Option<Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        for _ in 0..MOST_ATTEMPTS {
+            if let Some(done) = work(&self.current(stop)?) {
+                return done;
+            }
+        }
+        Err(errors::PAGES_CHANGE.failure("The pages change faster than they can be read."))
+    }
+
+    /// Returns the address of a section for people, if the settings have a template for it.
+    fn url(&self, doc: &Doc, section: &Section) -> Option<String> {
+        let template = Some(self.settings.url_template.as_str());
+        let template = template.filter(|template| !template.is_empty())?;
+        let anchor = section.anchor.as_deref();
+        // A page that is not published has no address.
+        let has_url = doc.url.is_some() || !template.contains("{url}");
+        has_url.then(|| {
+            filled(template, |name| match name {
+                "url" => Some(with_anchor(doc.url.as_deref().unwrap_or_default(), anchor)),
+                "slug" => Some(with_anchor(&doc.slug, anchor)),
+                "path" => Some(with_anchor(&encoded(doc.path.as_str(), PATH), anchor)),
+                _ => None,
+            })
+        })
+    }
+
+    /// Returns the address of the document with this slug.
+    fn uri_of(&self, slug: &str) -> String {
+        resources::uri(&self.settings.namespace, slug)
+    }
+
+    /// Tells clients what has changed since they were last told.
+    fn tell(&self, now: &Arc<DocsCorpus>) {
+        let before = {
+            let mut told = self.told.lock();
+            match told.replace(Arc::clone(now)) {
+                Some(before) if !Arc::ptr_eq(&before, now) => before,
+                _ => return,
+            }
+        };
+        for notice in notices(&before, now, |slug| self.uri_of(slug)) {
+            // Without subscribers there is nobody to tell.
+            if self.notices.send(notice).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns what clients are to be told about a change of the documents.
+fn notices(
+    before: &DocsCorpus,
+    now: &DocsCorpus,
+    uri_of: impl Fn(&str) -> String,
+) -> Vec<ResourceNotice> {
+    let known: HashMap<&str, &Doc> = before
+        .documents
+        .iter()
+        .map(|doc| (doc.slug.as_str(), doc))
+        .collect();
+    let changed = now.documents.iter().filter(|doc| {
+        let known = known.get(doc.slug.as_str());
+        known.is_some_and(|known| known.digest != doc.digest)
+    });
+    let mut notices: Vec<ResourceNotice> = changed
+        .map(|doc| ResourceNotice::Updated(uri_of(&doc.slug)))
+        .collect();
+    let listed = |corpus: &DocsCorpus| {
+        let listed = corpus.listed.iter().map(|at| &corpus.documents[*at]);
+        let listed = listed.map(|doc| {
+            (
+                doc.slug.clone(),
+                doc.title.clone(),
+                doc.description.clone(),
+                doc.bytes,
+            )
+        });
+        listed.collect::<Vec<_>>()
+    };
+    if listed(before) != listed(now) {
+        notices.push(ResourceNotice::ListChanged);
+    }
+    notices
+}
+
+/// Returns the address of a page with a fragment for the anchor of a section in it.
+fn with_anchor(address: &str, anchor: Option<&str>) -> String {
+    match anchor {
+        Some(anchor) => format!("{address}#{}", encoded(anchor, PART)),
+        None => address.to_owned(),
+    }
+}
+
+fn unreadable(error: LibraryError) -> Failure {
+    match error {
+        LibraryError::Cancelled => Failure::new(
+            FailureKind::Cancelled,
+            "The documents were not read in time.",
+        ),
+        error => errors::DOCUMENTS_UNREADABLE.failure(match error {
+            LibraryError::FolderNotFound => "A folder of documents does not exist any more.",
+            _ => "The documents cannot be read.",
+        }),
     }
 }

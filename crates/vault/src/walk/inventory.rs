@@ -6,7 +6,7 @@ use super::{
     Files, PendingFolder, Rules, Walk, WalkError, is_left_out, joined,
     list::{ListingScope, rules_above, stamp, top, unreadable},
 };
-use crate::{FileStamp, NotePath, Root, editor::is_markdown, fs::open_folder};
+use crate::{FileStamp, NotePath, Root, fs::open_folder};
 
 /// The contents of a folder, sorted by path. The documents are those that [`Root::walk`] finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Root {
             }
             if segments.peek().is_none() {
                 let item = match metadata.is_file() {
-                    true if !is_markdown(path) => Some(InventoryItem::Other),
+                    true if !walk.is_document(path) => Some(InventoryItem::Other),
                     true => walk
                         .includes(path.as_str())
                         .then(|| InventoryItem::Document(stamp(&metadata))),

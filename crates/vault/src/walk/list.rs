@@ -7,7 +7,6 @@ use cap_std::fs::{Dir, DirEntry, Metadata};
 use super::{Files, PendingFolder, Rules, Walk, WalkError, is_left_out, joined};
 use crate::{
     NotePath, Root,
-    editor::is_markdown,
     fs::{is_link_loop, is_out_of_descriptors, open_folder},
 };
 
@@ -122,7 +121,7 @@ impl Root {
             let path = NotePath::parse_vault(&name).ok();
             let counts = path.is_some_and(|path| {
                 path.as_str() == name
-                    && is_markdown(&path)
+                    && walk.is_document(&path)
                     && is_wanted(&path)
                     && walk.includes(&name)
                     && !is_left_out(&name, &name, false, walk, rules.as_deref())
@@ -261,7 +260,7 @@ impl Root {
                 folder = PendingFolder { path, rules };
             }
         }
-        Ok(is_markdown(file) && walk.includes(file.as_str()))
+        Ok(walk.is_document(file) && walk.includes(file.as_str()))
     }
 
     fn listed(
@@ -350,7 +349,7 @@ impl Listing {
         walk: &Walk,
         others: &mut Vec<NotePath>,
     ) {
-        let is_document = is_markdown(&file);
+        let is_document = walk.is_document(&file);
         if self.wanted == ListingScope::DocumentsAndOthers && !is_document {
             others.push(file);
             return;

@@ -10,10 +10,14 @@ use sectile_markdown::{Digest, Field, LinkForm, NamedBlock, NotePath, Properties
 use sectile_retrieval::FormatError;
 
 use super::{HeadingRecord, HeadingSpelling, LinkRecord, NoteRecord};
-use crate::{left_out::WhyLeftOut, storage::NotebookStamp};
+use crate::{
+    left_out::WhyLeftOut,
+    manual_page::{PageFacts, PageProblem},
+    storage::NotebookStamp,
+};
 
 const MARK: &[u8; 8] = b"SECTREC\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The forms of links, by the number that stands for them.
 const FORMS: [LinkForm; 6] = [
     LinkForm::Inline,
@@ -111,6 +115,16 @@ impl NoteRecord {
             number(out, block.start as u64);
         });
         list(out, &self.html_ids, |out, id| text(out, id));
+        out.push(u8::from(self.page.is_some()));
+        if let Some(page) = &self.page {
+            text(out, &page.summary);
+            out.push(u8::from(page.has_invalid_front_matter));
+            out.push(match page.problem {
+                None => 0,
+                Some(PageProblem::NotUtf8) => 1,
+                Some(PageProblem::Empty) => 2,
+            });
+        }
     }
 
     /// Returns the record at the start of `bytes`, and the bytes after it; `None` if they are not a record.
@@ -151,6 +165,19 @@ impl NoteRecord {
             headings: from.list(Reader::heading)?,
             blocks: from.list(Reader::block)?,
             html_ids: from.list(Reader::text)?,
+            page: match from.flag()? {
+                false => None,
+                true => Some(Box::new(PageFacts {
+                    summary: from.text()?,
+                    has_invalid_front_matter: from.flag()?,
+                    problem: match from.byte()? {
+                        0 => None,
+                        1 => Some(PageProblem::NotUtf8),
+                        2 => Some(PageProblem::Empty),
+                        _ => return None,
+                    },
+                })),
+            },
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         args::DocsSearchArgs,
         ui::{CliError, DIM, HEADING, NAME, StyledText, print, visible},
     },
-    worlds::docs::{DocsSearchAnswer, error_object},
+    worlds::docs::{DocsSearch, DocsSearchAnswer, error_object},
 };
 
 pub(super) fn search(args: &DocsSearchArgs) -> Result<(), CliError> {
@@ -25,9 +25,12 @@ pub(super) fn search(args: &DocsSearchArgs) -> Result<(), CliError> {
     }
     let answered = docs
         .search(
-            &args.query.join(" "),
-            args.max_sections,
-            args.explain,
+            &DocsSearch {
+                query: &args.query.join(" "),
+                max_sections: args.max_sections,
+                budget: args.budget,
+                explain: args.explain,
+            },
             &CallContext::without_client(),
         )
         .map_err(|failure| failed(&failure, json))?;

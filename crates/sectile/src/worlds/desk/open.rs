@@ -6,6 +6,7 @@ use sectile_library::{
     clock,
     editable_folder::EditableFolder,
     live_folder::{CacheFolder, LiveFolderOptions},
+    manual_page::NoteCut,
 };
 use sectile_markdown::Digest;
 use sectile_mcp::Surface;
@@ -217,6 +218,7 @@ fn open_root(
     let index = LiveFolderOptions {
         location: location.clone(),
         walk: Walk::default(),
+        cut: NoteCut::Notes,
         max_note_bytes: limits.max_document_bytes,
         cache: settings
             .cache

@@ -4,22 +4,13 @@
 //! say what is meant and lead nowhere. An address with a place of this machine is made only from a template that the user
 //! wrote: a client that is not on this machine could not open it, and should not learn it.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sectile_vault::{NotePath, PathEntry, Root};
 
 use super::{
     fetched::ReadItem,
     roots::{DeskRoot, VisibleRoots},
 };
-
-/// Characters that stay as they are in every part of an address.
-const PART: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-/// The same for a path, whose segments stay apart.
-const PATH: &AsciiSet = &PART.remove(b'/');
+use crate::worlds::url_template::{self, PART, PATH, encoded, filled};
 
 /// The names that a template may have in braces.
 const PLACEHOLDERS: [&str; 5] = ["path", "name", "id", "root", "heading"];
@@ -123,49 +114,13 @@ impl VisibleRoots<'_> {
 
 /// Returns whether `template` is an address with a scheme, and has no names in braces but [`PLACEHOLDERS`].
 pub(super) fn is_template(template: &str) -> bool {
-    let mut has_unknown = false;
-    let shown = filled(template, |name| {
-        has_unknown |= !PLACEHOLDERS.contains(&name);
-        Some(String::new())
-    });
-    let has_scheme = shown.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    });
-    let is_clean = !shown.chars().any(|c| c.is_control() || c.is_whitespace());
-    has_scheme && is_clean && !has_unknown
+    url_template::is_template(template, &PLACEHOLDERS)
 }
 
 /// Returns the name of the file at `path`, without its extension.
 fn file_stem(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
-}
-
-fn encoded(text: &str, kept: &'static AsciiSet) -> String {
-    utf8_percent_encode(text, kept).to_string()
-}
-
-/// Puts values in place of `{name}`. What has no value, or no closing brace, stays as it is.
-fn filled(template: &str, mut value: impl FnMut(&str) -> Option<String>) -> String {
-    let mut text = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        text += before;
-        match after.split_once('}') {
-            Some((name, after)) => {
-                text += &value(name).unwrap_or_else(|| format!("{{{name}}}"));
-                rest = after;
-            }
-            None => {
-                text.push('{');
-                rest = after;
-            }
-        }
-    }
-    text + rest
 }
 
 #[cfg(test)]

@@ -1,34 +1,38 @@
 //! The documents of the docs world: the embedded manual, and those that the operator adds.
 //!
-//! They are read once, at start. The loaded documents, their slugs and the skipped ones follow from settings and files
-//! alone: never from the order of a directory, the clock, or the location of the files on the machine.
+//! The loaded documents, their slugs and the skipped ones follow from settings and files alone: never from the order of a
+//! directory, the clock, or the location of the files on the machine.
 
 mod description;
 mod skip_reason;
 
 use std::{
-    borrow::Cow,
-    cell::Cell,
     collections::HashSet,
     io,
     path::{Path, PathBuf},
 };
 
 use schemars::JsonSchema;
-use sectile_retrieval::{MAX_PASSAGES, Section, sections};
-use sectile_vault::{
-    ExclusionReason, LeftOutReason, NotePath, PathTarget, ReadError, Root, RootError, Walk,
-    WalkError,
+use sectile_library::{
+    left_out::WhyLeftOut,
+    live_folder::NoteRecord,
+    live_manual::{ManualSnapshot, PageNumber},
+    manual_page::PageProblem,
 };
+use sectile_markdown::{AnchorStyle, Digest, PageFormat, PageSyntax};
+use sectile_vault::{ExclusionReason, LeftOutReason, NotePath, ReadError, Root, RootError};
 
 use serde::{Deserialize, Serialize};
 
-use self::description::{DocDescription, describe};
+use self::description::{DocDescription, TakenSlugs, describe};
 pub(crate) use self::{
     description::MAX_SLUG,
     skip_reason::{SkipReason, SkippedDoc},
 };
-use super::{DocsDocument, DocsPath, DocsSettings};
+use super::{
+    DocsDocument, DocsSettings,
+    sources::{DocsPart, FolderSource, NamedDoc},
+};
 
 /// The purpose of a document, in the order in which roles are listed.
 // Doc comments on the variants would change the schema of the settings.
@@ -77,28 +81,37 @@ pub(crate) struct Doc {
     pub(crate) role: DocRole,
     /// One line; may be empty.
     pub(crate) description: String,
-    /// UTF-8, exactly as in the file, front matter included.
-    pub(crate) bytes: Cow<'static, [u8]>,
-    /// The sections to search and read.
-    pub(crate) sections: Vec<Section>,
+    /// Where its text is.
+    pub(crate) page: PageNumber,
+    /// The digest of its bytes.
+    pub(crate) digest: Digest,
+    /// Its size in bytes.
+    pub(crate) bytes: u64,
+    pub(crate) format: PageFormat,
     pub(crate) origin: DocOrigin,
     /// Name of the file, for people: never an absolute path.
     pub(crate) label: String,
+    /// Its path in its folder.
+    pub(crate) path: NotePath,
+    /// Its published address, relative to that of the manual, if the folder is a site that publishes it.
+    pub(crate) url: Option<String>,
 }
 
-/// The documents that are loaded, and those that are not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The documents that are loaded, and those that are not, at one moment.
+#[derive(Clone)]
 pub(crate) struct DocsCorpus {
     /// The manual, then listed documents, then extra paths; each folder sorted by path.
     pub(crate) documents: Vec<Doc>,
+    /// Their numbers in the order in which they are listed: that of the navigation, where a folder has one.
+    pub(crate) listed: Vec<usize>,
     /// Documents that were skipped, in the same order.
     pub(crate) skipped: Vec<SkippedDoc>,
     /// Files left out of folders on purpose: hidden, ignored, or Markdown with another extension. Sorted.
     pub(crate) left_out: Vec<SkippedDoc>,
-    /// Labels of named paths that do not exist. The world is not served without them.
-    pub(crate) missing: Vec<String>,
     /// Sentences about what could not be used as written: clashing slugs, invalid front matter.
     pub(crate) notes: Vec<String>,
+    /// Their text.
+    pub(crate) pages: ManualSnapshot,
 }
 
 /// A document inside the binary.
@@ -108,9 +121,6 @@ pub(crate) struct EmbeddedDoc {
     pub(crate) name: &'static str,
     pub(crate) bytes: &'static [u8],
 }
-
-/// Most folders below one extra path, so that a path given by mistake cannot keep the server from starting.
-const MOST_FOLDERS: usize = 100_000;
 
 impl DocRole {
     pub(crate) const ALL: [Self; 4] = [
@@ -144,213 +154,186 @@ impl DocOrigin {
 }
 
 impl DocsCorpus {
-    /// Reads all documents that `settings` name. A document that cannot be loaded is skipped.
-    pub(crate) fn load(settings: &DocsSettings, embedded: &[EmbeddedDoc]) -> Self {
-        let mut loader = Loader {
+    /// Returns the documents of these parts that the settings and their limits admit.
+    pub(super) fn assemble(
+        settings: &DocsSettings,
+        parts: &[DocsPart],
+        folders: &[FolderSource],
+        pages: ManualSnapshot,
+    ) -> Self {
+        let mut assembly = Assembly {
             settings,
-            corpus: Self::default(),
+            corpus: Self {
+                documents: Vec::new(),
+                listed: Vec::new(),
+                skipped: Vec::new(),
+                left_out: Vec::new(),
+                notes: Vec::new(),
+                pages,
+            },
             total_bytes: 0,
-            sections: 0,
-            slugs: HashSet::new(),
+            slugs: TakenSlugs::default(),
             seen: HashSet::new(),
+            is_alone: matches!(parts, [DocsPart::Folder(_)]),
             left_out: Vec::new(),
         };
-        if let Some(root) = &settings.root {
-            loader.root(root);
-        }
-        if settings.written.include_default_docs {
-            for document in embedded {
-                loader.embedded(document);
+        for part in parts {
+            match part {
+                DocsPart::Named(named) => assembly.named(named),
+                DocsPart::Folder(number) => assembly.folder(*number, &folders[*number]),
+                DocsPart::Skipped(skipped) => assembly.skip(skipped.clone()),
             }
         }
-        for listed in &settings.documents {
-            loader.listed(listed);
-        }
-        for path in &settings.extra_paths {
-            loader.extra_path(path);
-        }
-        loader.finish()
+        assembly.finish()
     }
 
     /// Size of all documents together, in bytes.
-    pub(crate) fn total_bytes(&self) -> usize {
-        self.documents.iter().map(|doc| doc.bytes.len()).sum()
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.documents.iter().map(|doc| doc.bytes).sum()
     }
 }
 
-/// A corpus that is being loaded.
-struct Loader<'a> {
+/// A corpus that is being assembled.
+struct Assembly<'a> {
     settings: &'a DocsSettings,
     corpus: DocsCorpus,
     total_bytes: u64,
-    sections: usize,
-    slugs: HashSet<String>,
+    slugs: TakenSlugs,
     /// Files that were handled already, with links resolved.
     seen: HashSet<PathBuf>,
+    /// Whether everything is in one folder, so that no file can be reached twice.
+    is_alone: bool,
     /// Files left out, with their locations.
     left_out: Vec<(PathBuf, SkippedDoc)>,
 }
 
-/// A document before its bytes are read.
+/// A document before it is admitted.
 struct Candidate<'a> {
     label: &'a str,
     /// The label as clients may see it, without the location of the folder.
     name: &'a str,
+    /// The name that its slug is made from.
     file_name: &'a str,
     origin: DocOrigin,
     listed: Option<&'a DocsDocument>,
+    page: PageNumber,
+    anchors: AnchorStyle,
+    url: Option<String>,
 }
 
-impl Loader<'_> {
-    fn embedded(&mut self, document: &EmbeddedDoc) {
-        let candidate = Candidate {
-            label: document.name,
-            name: document.name,
-            file_name: file_name(document.name),
-            origin: DocOrigin::Manual,
-            listed: None,
-        };
-        let limit = self.settings.written.max_doc_bytes;
-        let too_large = document.bytes.len() as u64 > limit;
-        let bytes = match self.room_for_one_more() {
-            Err(reason) => Err(reason),
-            Ok(()) if too_large => Err(SkipReason::TooLarge { limit }),
-            Ok(()) => Ok(Cow::Borrowed(document.bytes)),
-        };
-        self.take(&candidate, bytes);
-    }
-
-    fn listed(&mut self, listed: &DocsDocument) {
-        let label = label(&listed.path.written);
-        match PathTarget::at(&listed.path.location) {
-            Ok(PathTarget::File(root, note)) => {
-                if !self.seen.insert(root.location().join(note.as_str())) {
-                    self.corpus.notes.push(format!(
-                        "`{label}` is listed twice under `docs.documents`; the first entry counts. Remove the other."
-                    ));
-                    return;
-                }
-                self.file(&root, &note, &label, &listed.path, Some(listed));
+impl Assembly<'_> {
+    /// Takes a document that is named itself. Its name is taken as written, even if that is a link.
+    fn named(&mut self, named: &NamedDoc) {
+        let listed = named.listed.map(|at| &self.settings.documents[at]);
+        if let Some(place) = &named.place
+            && !self.seen.insert(place.clone())
+        {
+            if listed.is_some() {
+                self.corpus.notes.push(format!(
+                    "`{}` is listed twice under `docs.documents`; the first entry counts. Remove the other.",
+                    named.label
+                ));
             }
-            Ok(PathTarget::Folder(_)) => {
-                self.skip_named(label, Some(listed), SkipReason::FolderInList)
-            }
-            Ok(_) => self.skip_named(label, Some(listed), SkipReason::NotAFile),
-            Err(error) => self.skip_named(label, Some(listed), error.into()),
+            return;
         }
-    }
-
-    /// Checks `docs.root`. Documents are expected in it, so it is a mistake if it does not exist.
-    fn root(&mut self, root: &DocsPath) {
-        if let Err(RootError::NotFound) = PathTarget::at(&root.location) {
-            self.corpus.missing.push(label(&root.written));
-        }
-    }
-
-    fn extra_path(&mut self, path: &DocsPath) {
-        let label = label(&path.written);
-        match PathTarget::at(&path.location) {
-            Ok(PathTarget::File(root, note)) => {
-                if self.seen.insert(root.location().join(note.as_str())) {
-                    self.file(&root, &note, &label, path, None);
-                }
-            }
-            Ok(PathTarget::Folder(root)) => self.folder(&root, &label),
-            Ok(_) => self.skip_named(label, None, SkipReason::NotAFile),
-            Err(error) => {
-                if error == RootError::NotFound {
-                    self.corpus.missing.push(label.clone());
-                }
-                self.skip_named(label, None, error.into());
-            }
-        }
-    }
-
-    /// Loads a file that is named itself. Its name is taken as written, even if that is a link.
-    fn file(
-        &mut self,
-        root: &Root,
-        note: &NotePath,
-        label: &str,
-        path: &DocsPath,
-        listed: Option<&DocsDocument>,
-    ) {
-        let name = Path::new(&path.written).file_name();
-        let name = name.and_then(|name| name.to_str());
-        let candidate = Candidate {
-            label,
-            name: file_name(label),
-            file_name: name.unwrap_or(note.file_name()),
-            origin: DocOrigin::Extra,
-            listed,
+        let name = match named.origin {
+            DocOrigin::Manual => &named.label,
+            DocOrigin::Extra => file_name(&named.label),
         };
-        let bytes = if is_md(candidate.file_name) {
-            self.read(root, note)
-        } else {
-            Err(SkipReason::NotMarkdown)
-        };
-        self.take(&candidate, bytes);
-    }
-
-    fn folder(&mut self, root: &Root, folder_label: &str) {
-        let folders = Cell::new(0_usize);
-        let stop = || {
-            folders.set(folders.get() + 1);
-            folders.get() > MOST_FOLDERS
-        };
-        let survey = match root.survey(&Walk::default(), &stop) {
-            Ok(survey) => survey,
-            Err(error) => {
-                let reason = match error {
-                    WalkError::Unreadable(kind) => SkipReason::Unreadable(kind),
-                    WalkError::TooManyOpenFiles => SkipReason::Unreadable(io::ErrorKind::Other),
-                    _ => SkipReason::TooManyFolders {
-                        limit: MOST_FOLDERS,
-                    },
+        let room = self.room_for_one_more();
+        match room.and(named.page) {
+            Ok(page) => {
+                let candidate = Candidate {
+                    label: &named.label,
+                    name,
+                    file_name: &named.file_name,
+                    origin: named.origin,
+                    listed,
+                    page,
+                    anchors: AnchorStyle::GitHub,
+                    url: None,
                 };
-                return self.skip_named(folder_label.to_owned(), None, reason);
+                self.take(&candidate);
             }
-        };
+            Err(reason) => {
+                let skipped = SkippedDoc::new(named.label.clone(), name, listed, reason);
+                self.skip(skipped);
+            }
+        }
+    }
+
+    fn folder(&mut self, number: usize, folder: &FolderSource) {
+        let FolderSource {
+            label: folder_label,
+            root,
+            survey,
+            site,
+            ..
+        } = folder;
+        let first = self.corpus.documents.len();
         let folder_name = own_name(folder_label);
+        let state = std::sync::Arc::clone(&self.corpus.pages.folders()[number]);
         // Merges two sorted lists, so that skipped documents are reported in the order of paths, whatever the reason.
-        let mut passed_over = survey.passed_over.into_iter().peekable();
-        for note in survey.documents {
+        let mut passed_over = survey.passed_over.iter().peekable();
+        let mut order = Vec::new();
+        for (page, note) in state.notes().iter().map(|note| &note.path).enumerate() {
             while let Some((path, why)) =
                 passed_over.next_if(|(path, _)| path.as_str() < note.as_str())
             {
-                self.passed_over(folder_label, &path, why);
+                self.passed_over(folder_label, path, *why);
             }
-            if !is_md(note.file_name()) {
+            if !is_page(note.file_name()) {
                 self.left_out(root, folder_label, note.as_str(), SkipReason::NotMarkdown);
                 continue;
             }
-            let place = root.location().join(note.as_str());
-            if !self.seen.insert(place) {
+            let place = || root.location().join(note.as_str());
+            if !self.is_alone && !self.seen.insert(place()) {
                 continue;
             }
-            let label = joined(folder_label, note.as_str());
+            let in_site = site.page(note);
+            if in_site.is_some_and(|page| page.is_nav) {
+                self.left_out(root, folder_label, note.as_str(), SkipReason::Navigation);
+                continue;
+            }
             let candidate = Candidate {
-                label: &label,
+                label: &joined(folder_label, note.as_str()),
                 name: &joined(folder_name, note.as_str()),
-                file_name: note.file_name(),
+                file_name: match self.settings.is_whole {
+                    true => note.as_str(),
+                    false => note.file_name(),
+                },
                 origin: DocOrigin::Extra,
                 listed: None,
+                page: PageNumber::in_folder(number, page),
+                anchors: site.kind.anchors(),
+                url: in_site.and_then(|page| page.url.clone()),
             };
-            let bytes = self.read(root, &note);
-            self.take(&candidate, bytes);
+            let before = self.corpus.documents.len();
+            match self.room_for_one_more() {
+                Ok(()) => self.take(&candidate),
+                Err(reason) => self.skip(candidate.skipped(reason)),
+            }
+            if self.corpus.documents.len() > before {
+                order.push((site.position(note), before));
+            }
         }
         for (path, why) in passed_over {
-            self.passed_over(folder_label, &path, why);
+            self.passed_over(folder_label, path, *why);
         }
-        for (path, why) in survey.left_out {
+        for (path, why) in &survey.left_out {
             let reason = match why {
                 LeftOutReason::Hidden => SkipReason::Hidden,
                 _ => SkipReason::Ignored,
             };
-            if path.ends_with('/') || is_md(&path) {
-                self.left_out(root, folder_label, &path, reason);
+            if path.ends_with('/') || is_page(path) {
+                self.left_out(root, folder_label, path, reason);
             }
         }
+        order.sort_unstable();
+        self.corpus.listed.truncate(first);
+        self.corpus
+            .listed
+            .extend(order.into_iter().map(|(_, at)| at));
     }
 
     /// Records a file or folder that is left out on purpose but could hold documents, for the operator to see.
@@ -377,7 +360,7 @@ impl Loader<'_> {
         let reason = match why {
             ExclusionReason::LinkToFolder => SkipReason::Link,
             ExclusionReason::Unreadable(kind) => SkipReason::Unreadable(kind),
-            _ if !is_md(path) => return,
+            _ if !is_page(path) => return,
             ExclusionReason::Link => SkipReason::Link,
             ExclusionReason::OddName => SkipReason::OddName,
             _ => SkipReason::NotAFile,
@@ -391,13 +374,6 @@ impl Loader<'_> {
         ));
     }
 
-    /// Reads a file, unless there is no room for another document.
-    fn read(&self, root: &Root, note: &NotePath) -> Result<Cow<'static, [u8]>, SkipReason> {
-        self.room_for_one_more()?;
-        let bytes = root.read(note, self.settings.written.max_doc_bytes)?;
-        Ok(Cow::Owned(bytes))
-    }
-
     fn room_for_one_more(&self) -> Result<(), SkipReason> {
         let limit = self.settings.written.max_docs;
         if self.corpus.documents.len() < limit {
@@ -408,26 +384,40 @@ impl Loader<'_> {
     }
 
     /// Adds a document, or records why it is skipped.
-    fn take(&mut self, candidate: &Candidate<'_>, bytes: Result<Cow<'static, [u8]>, SkipReason>) {
-        match bytes.and_then(|bytes| self.checked(bytes)) {
-            Ok(bytes) => self.add(candidate, bytes),
+    fn take(&mut self, candidate: &Candidate<'_>) {
+        let record = self.corpus.pages.record(candidate.page).cloned();
+        let checked = record
+            .ok_or(SkipReason::Missing)
+            .and_then(|record| self.checked(&record).map(|()| record));
+        match checked {
+            Ok(record) => self.add(candidate, &record),
             Err(reason) => self.skip(candidate.skipped(reason)),
         }
     }
 
-    fn checked(&self, bytes: Cow<'static, [u8]>) -> Result<Cow<'static, [u8]>, SkipReason> {
-        let text = std::str::from_utf8(&bytes).map_err(|_| SkipReason::NotUtf8)?;
-        if sectile_markdown::trim(text).is_empty() {
-            return Err(SkipReason::Empty);
+    fn checked(&self, record: &NoteRecord) -> Result<(), SkipReason> {
+        let limit = self.settings.written.max_doc_bytes;
+        let page = record.page.as_deref();
+        match (record.left_out, page.and_then(|page| page.problem)) {
+            (Some(WhyLeftOut::TooLarge), _) => return Err(SkipReason::TooLarge { limit }),
+            (Some(WhyLeftOut::Unreadable), _) => {
+                return Err(SkipReason::Unreadable(io::ErrorKind::PermissionDenied));
+            }
+            (None, Some(PageProblem::NotUtf8)) => return Err(SkipReason::NotUtf8),
+            (None, Some(PageProblem::Empty)) => return Err(SkipReason::Empty),
+            (None, None) => {}
+        }
+        if record.stamp.bytes > limit {
+            return Err(SkipReason::TooLarge { limit });
         }
         let limit = self.settings.written.max_total_bytes;
-        if self.total_bytes + bytes.len() as u64 > limit {
+        if self.total_bytes + record.stamp.bytes > limit {
             return Err(SkipReason::OverTotal { limit });
         }
-        Ok(bytes)
+        Ok(())
     }
 
-    fn add(&mut self, candidate: &Candidate<'_>, bytes: Cow<'static, [u8]>) {
+    fn add(&mut self, candidate: &Candidate<'_>, record: &NoteRecord) {
         let label = candidate.label;
         let DocDescription {
             slug: wanted,
@@ -435,43 +425,38 @@ impl Loader<'_> {
             role,
             description,
             problems,
-        } = describe(&bytes, candidate.file_name, candidate.listed);
-        let sections = sections(&bytes, &title, sectile_markdown::PageFormat::default());
-        if self.sections + sections.len() > MAX_PASSAGES {
-            let limit = MAX_PASSAGES;
-            return self.skip(candidate.skipped(SkipReason::TooManySections { limit }));
-        }
-        self.sections += sections.len();
+        } = describe(record, candidate.file_name, candidate.listed);
         let notes = &mut self.corpus.notes;
         notes.extend(
             problems
                 .into_iter()
                 .map(|problem| format!("`{label}`: {problem}")),
         );
-        let slug = description::free_slug(&wanted, &self.slugs);
+        let slug = self.slugs.take(&wanted);
         if slug != wanted {
             notes.push(format!(
                 "`{label}`: the slug `{wanted}` is taken, so `{slug}` is used. Give the document a `slug` of its own."
             ));
         }
-        self.slugs.insert(slug.clone());
-        self.total_bytes += bytes.len() as u64;
+        self.total_bytes += record.stamp.bytes;
+        self.corpus.listed.push(self.corpus.documents.len());
         self.corpus.documents.push(Doc {
             slug,
             title,
             role,
             description,
-            bytes,
-            sections,
+            page: candidate.page,
+            digest: record.digest,
+            bytes: record.stamp.bytes,
+            format: PageFormat {
+                syntax: PageSyntax::of_file(record.path.file_name()),
+                anchors: candidate.anchors,
+            },
             origin: candidate.origin,
             label: label.to_owned(),
+            path: record.path.clone(),
+            url: candidate.url.clone(),
         });
-    }
-
-    /// Skips a path that is named itself. Clients may see the last part of it.
-    fn skip_named(&mut self, label: String, listed: Option<&DocsDocument>, reason: SkipReason) {
-        let name = file_name(&label).to_owned();
-        self.skip(SkippedDoc::new(label, &name, listed, reason));
     }
 
     fn skip(&mut self, skipped: SkippedDoc) {
@@ -507,18 +492,18 @@ impl From<ReadError> for SkipReason {
     }
 }
 
-pub(super) fn is_md(name: &str) -> bool {
-    let name = file_name(name);
-    let ending = name.len().checked_sub(3).and_then(|at| name.get(at..));
-    name.len() > 3 && ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".md"))
+/// Returns whether a file has the name of a document.
+pub(super) fn is_page(name: &str) -> bool {
+    let (stem, ending) = file_name(name).rsplit_once('.').unwrap_or_default();
+    !stem.is_empty() && (ending.eq_ignore_ascii_case("md") || ending.eq_ignore_ascii_case("mdx"))
 }
 
-fn file_name(path: &str) -> &str {
+pub(super) fn file_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// The name of a folder without the path to it.
-fn own_name(folder_label: &str) -> &str {
+pub(super) fn own_name(folder_label: &str) -> &str {
     match file_name(folder_label) {
         ".." => ".",
         name => name,
@@ -526,7 +511,7 @@ fn own_name(folder_label: &str) -> &str {
 }
 
 /// A path as it may be shown: as written if it is relative, else only its last part.
-fn label(written: &str) -> String {
+pub(super) fn label(written: &str) -> String {
     let path = Path::new(written);
     let shown = if path.is_absolute() {
         let name = path.file_name().unwrap_or_default();
@@ -541,7 +526,7 @@ fn label(written: &str) -> String {
     }
 }
 
-fn joined(folder: &str, path: &str) -> String {
+pub(super) fn joined(folder: &str, path: &str) -> String {
     match folder {
         "." => path.to_owned(),
         folder => format!("{folder}/{path}"),

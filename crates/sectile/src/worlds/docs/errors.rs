@@ -2,26 +2,31 @@
 
 use sectile_mcp::{ErrorList, ErrorRow, FailureKind};
 
-pub(super) const QUERY_TOO_LONG: ErrorRow = ErrorRow {
-    code: "query_too_long",
+pub(super) const DOCUMENTS_UNREADABLE: ErrorRow = ErrorRow {
+    code: "documents_unreadable",
     ..search_error(
-        FailureKind::InvalidArguments,
-        "The query has too many bytes or words.",
-        "Ask a shorter question: up to 2,048 bytes and 32 words.",
+        FailureKind::Unavailable,
+        "The documents cannot be read, or their folder does not exist any more.",
+        "Call again later; if it happens again, ask the operator to run `sectile docs check`.",
+    )
+};
+
+pub(super) const PAGES_CHANGE: ErrorRow = ErrorRow {
+    code: "pages_change",
+    ..search_error(
+        FailureKind::Conflict,
+        "The pages change faster than they can be read.",
+        "Call again in a moment.",
     )
 };
 
 const TABLE: [ErrorRow; 4] = [
-    QUERY_TOO_LONG,
+    DOCUMENTS_UNREADABLE,
+    PAGES_CHANGE,
     search_error(
         FailureKind::InvalidArguments,
         "The arguments do not match the tool's input schema.",
         "Compare the arguments with the tool's input schema.",
-    ),
-    search_error(
-        FailureKind::TooLarge,
-        "The documents are too large to be indexed.",
-        "Ask the operator to serve fewer or smaller documents.",
     ),
     search_error(
         FailureKind::Internal,

@@ -1,9 +1,14 @@
 //! Labelled questions: how often the expected section is found, and at which rank.
 
+use std::collections::HashMap;
+
 use sectile_mcp::{CallContext, Failure};
 use serde::Deserialize;
 
-use super::{DocsWorld, answer::DocsSearchAnswer};
+use super::{
+    DocsSearch, DocsWorld,
+    corpus::{Doc, DocsCorpus},
+};
 
 /// A file of questions.
 #[derive(Debug, Deserialize)]
@@ -19,7 +24,7 @@ pub(crate) struct Questions {
 pub(crate) struct Question {
     /// The question.
     pub(crate) ask: String,
-    /// `slug#anchor`, or `slug` for an introduction. Any one of them counts.
+    /// `slug#anchor` or `path/of/page.md#anchor`; without the anchor, an introduction. Any one of them counts.
     pub(crate) expect: Vec<String>,
 }
 
@@ -59,43 +64,52 @@ impl DocsWorld {
     pub(crate) fn evaluate(&self, questions: &[Question]) -> Result<Evaluation, Failure> {
         let mut evaluation = Evaluation::default();
         let context = CallContext::without_client();
+        let all = self.current(&|| false)?;
+        let by_name: HashMap<&str, &Doc> = all
+            .documents
+            .iter()
+            .flat_map(|doc| [(doc.slug.as_str(), doc), (doc.path.as_str(), doc)])
+            .collect();
         for (number, question) in questions.iter().enumerate() {
-            let labels = question.expect.iter();
-            let wrong = labels.filter(|label| !self.has_section(label));
-            evaluation
-                .wrong_labels
-                .extend(wrong.map(|label| (number, label.clone())));
-            let answered = self.search(&question.ask, Some(DEPTH), false, &context)?;
-            evaluation.ranks.push(rank(&answered, &question.expect));
+            let mut expected = Vec::new();
+            for label in &question.expect {
+                match self.labelled(&all, &by_name, label) {
+                    Some(uri) => expected.push(uri),
+                    None => evaluation.wrong_labels.push((number, label.clone())),
+                }
+            }
+            let search = DocsSearch {
+                query: &question.ask,
+                max_sections: Some(DEPTH),
+                ..DocsSearch::default()
+            };
+            let answered = self.search(&search, &context)?;
+            let found = answered
+                .shown()
+                .position(|section| expected.iter().any(|expected| expected == section.uri));
+            evaluation.ranks.push(found.map(|at| at + 1));
         }
         Ok(evaluation)
     }
 
-    fn has_section(&self, label: &str) -> bool {
-        let (slug, anchor) = parts(label);
-        let document = self
-            .documents
-            .iter()
-            .find(|document| document.doc.slug == slug);
-        document.is_some_and(|document| {
-            let mut sections = document.doc.sections.iter();
-            sections.any(|section| section.anchor.as_deref() == anchor)
+    /// Returns the address of the section with this label, if there is one.
+    fn labelled(
+        &self,
+        all: &DocsCorpus,
+        by_name: &HashMap<&str, &Doc>,
+        label: &str,
+    ) -> Option<String> {
+        let (name, anchor) = match label.split_once('#') {
+            Some((name, anchor)) => (name, Some(anchor)),
+            None => (label, None),
+        };
+        let doc = by_name.get(name)?;
+        let page = self.pages.read(all, doc)?;
+        page.at_anchor(anchor)?;
+        let uri = self.uri_of(&doc.slug);
+        Some(match anchor {
+            Some(anchor) => format!("{uri}#{anchor}"),
+            None => uri,
         })
     }
-}
-
-fn parts(label: &str) -> (&str, Option<&str>) {
-    match label.split_once('#') {
-        Some((slug, anchor)) => (slug, Some(anchor)),
-        None => (label, None),
-    }
-}
-
-fn rank(answered: &DocsSearchAnswer, expected: &[String]) -> Option<usize> {
-    let found = answered.shown().position(|section| {
-        let uri = section.uri;
-        let label = uri.split_once("://docs/").map_or(uri, |(_, label)| label);
-        expected.iter().any(|one| one == label)
-    });
-    found.map(|at| at + 1)
 }

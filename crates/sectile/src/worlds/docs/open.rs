@@ -2,7 +2,13 @@
 
 use sectile_mcp::{Policy, Surface};
 
-use super::{DocsSection, DocsSettings, DocsWorld, corpus::DocsCorpus, manual, resources, spec};
+use super::{
+    DocsRanking, DocsSection, DocsSettings, DocsWorld,
+    corpus::DocsCorpus,
+    manual, resources,
+    sources::{DocsSources, SourceOptions},
+    spec,
+};
 use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
@@ -32,35 +38,46 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
         tracing::info!("the docs world is not served: `docs.enabled` is false");
         return Ok(None);
     }
-    let corpus = loaded_corpus(settings)?;
-    for skipped in &corpus.skipped {
-        tracing::warn!(document = %skipped, "a document is not served");
+    let options = SourceOptions {
+        cache: context.settings.desk.cache.as_deref(),
+        background: settings.written.ranking == DocsRanking::Meaning,
+    };
+    let sources = opened_sources(settings, options)?;
+    let docs = DocsWorld::new(&settings.written, sources);
+    // A large manual is read in the background, and the first call waits for it.
+    if !settings.is_whole {
+        let corpus = docs
+            .current(&|| false)
+            .map_err(|failure| OpenError::failed(failure.message))?;
+        for skipped in &corpus.skipped {
+            tracing::warn!(document = %skipped, "a document is not served");
+        }
+        for note in &corpus.notes {
+            tracing::warn!(note, "a document is not served as its author intended");
+        }
+        if let Some(problem) = policy_problem(settings, context.policy, &corpus) {
+            tracing::warn!(problem, "no document can be found");
+        }
     }
-    for note in &corpus.notes {
-        tracing::warn!(note, "a document is not served as its author intended");
-    }
-    if let Some(problem) = policy_problem(settings, context.policy, &corpus) {
-        tracing::warn!(problem, "no document can be found");
-    }
-    let surface = context.surface(
-        spec(&settings.written),
-        DocsWorld::new(&settings.written, corpus),
-    );
+    let surface = context.surface(spec(&settings.written), docs);
     Ok(Some(surface.beside_others()))
 }
 
-/// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
-pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<DocsCorpus, OpenError> {
-    let corpus = DocsCorpus::load(settings, manual::EMBEDDED);
-    match missing(&corpus) {
-        None => Ok(corpus),
+/// Opens the documents of the docs world. A path named by the settings or on the command line must exist.
+pub(crate) fn opened_sources(
+    settings: &DocsSettings,
+    options: SourceOptions<'_>,
+) -> Result<DocsSources, OpenError> {
+    let sources = DocsSources::open(settings, manual::EMBEDDED, options);
+    match missing(&sources) {
+        None => Ok(sources),
         Some(error) => Err(error),
     }
 }
 
 /// Returns the error about paths that do not exist, if there are any.
-pub(crate) fn missing(corpus: &DocsCorpus) -> Option<OpenError> {
-    let missing = corpus.missing.iter();
+pub(crate) fn missing(sources: &DocsSources) -> Option<OpenError> {
+    let missing = sources.missing.iter();
     let names: Vec<String> = missing.map(|label| format!("`{label}`")).collect();
     let verb = match names.len() {
         0 => return None,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sectile_mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, Resources};
 
-use super::{DocsEntry, DocsWorld};
+use super::DocsWorld;
 
 const MARKDOWN: &str = "text/markdown";
 
@@ -39,41 +39,53 @@ pub(super) fn of(namespace: &str) -> Resources<DocsWorld> {
             },
         ]),
         cache: CacheHint::TABLE,
-        changes: None,
+        changes: Some(|docs| docs.notices.subscribe()),
     }
 }
 
 fn list(docs: &DocsWorld) -> Vec<Resource> {
-    let resource = |document: &DocsEntry| Resource {
-        uri: document.uri.clone(),
-        name: document.doc.slug.clone(),
-        title: document.doc.title.clone(),
-        description: document.doc.description.clone(),
-        mime_type: MARKDOWN,
-        size: Some(document.doc.bytes.len() as u64),
-        last_modified: None,
+    let all = match docs.current(&|| false) {
+        Ok(all) => all,
+        Err(error) => {
+            tracing::warn!(error = %error.message, "the documents cannot be listed");
+            return Vec::new();
+        }
     };
-    docs.documents.iter().map(resource).collect()
+    let resource = |at: &usize| {
+        let doc = &all.documents[*at];
+        Resource {
+            uri: docs.uri_of(&doc.slug),
+            name: doc.slug.clone(),
+            title: doc.title.clone(),
+            description: doc.description.clone(),
+            mime_type: MARKDOWN,
+            size: Some(doc.bytes),
+            last_modified: None,
+        }
+    };
+    all.listed.iter().map(resource).collect()
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the table requires a reader that can fail"
-)]
 fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
     let (whole, anchor) = match uri.split_once('#') {
         Some((whole, anchor)) => (whole, Some(anchor)),
         None => (uri, None),
     };
-    let document = docs.documents.iter().find(|document| document.uri == whole);
-    let text = document.and_then(|document| {
-        let mut sections = document.doc.sections.iter();
-        let section = match anchor {
-            None => sections.next(),
-            Some(anchor) => sections.find(|section| section.anchor.as_deref() == Some(anchor)),
+    let prefix = self::uri(&docs.settings.namespace, "");
+    let Some(slug) = whole.strip_prefix(&prefix) else {
+        return Ok(None);
+    };
+    let text = docs.attempt(&|| false, |all| {
+        let Some(doc) = all.documents.iter().find(|doc| doc.slug == slug) else {
+            return Some(Ok(None));
         };
-        Some(String::from_utf8_lossy(section?.whole.slice(&document.doc.bytes)).into_owned())
-    });
+        let page = docs.pages.read(all, doc)?;
+        let section = page.at_anchor(anchor);
+        let text = section.map(|section| section.whole.slice(&page.bytes));
+        Some(Ok(
+            text.map(|text| String::from_utf8_lossy(text).into_owned())
+        ))
+    })?;
     Ok(text.map(|text| ResourceText {
         mime_type: MARKDOWN,
         text,

@@ -3,16 +3,30 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
+use sectile_library::{manual_site::SiteKind, tiers::Tier};
 use sectile_markdown::is_slug;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    NAMESPACE,
+    NAMESPACE, PLACEHOLDERS,
     corpus::{DocRole, MAX_SLUG},
 };
-use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, without_tilde};
+use crate::{
+    settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, without_tilde},
+    worlds::url_template::is_template,
+};
 
 const MAX_NAMESPACE: usize = 32;
+/// Settings whose defaults are others for a folder that is served whole.
+const WHOLE_KEYS: [&str; 7] = [
+    "docs.include_default_docs",
+    "docs.max_docs",
+    "docs.max_doc_bytes",
+    "docs.max_total_bytes",
+    "docs.ranking",
+    "docs.budget",
+    "docs.site",
+];
 /// Most entries in `docs.extra_paths`.
 const MOST_EXTRA_PATHS: usize = 64;
 
@@ -35,26 +49,90 @@ pub(crate) struct DocsSection {
     #[schemars(length(max = 64))]
     pub(crate) extra_paths: Vec<String>,
     /// Largest document, in bytes; a larger one is skipped.
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub(crate) max_doc_bytes: u64,
     /// Largest size of all documents together, in bytes; a document that no longer fits is skipped.
-    #[schemars(range(min = 1, max = 8_388_608))]
+    #[schemars(range(min = 1, max = 1_073_741_824))]
     pub(crate) max_total_bytes: u64,
     /// Most documents; any more are skipped.
-    #[schemars(range(min = 1, max = 256))]
+    #[schemars(range(min = 1, max = 100_000))]
     pub(crate) max_docs: usize,
     /// Most sections in one answer of the search.
     #[schemars(range(min = 1, max = 10))]
     pub(crate) max_sections: usize,
+    /// What decides the order of the sections: `words` alone; `static`, words and the instant model, with the same answers
+    /// from the first call on; or `meaning`, words and the better of the two models, once a folder's pages are embedded with
+    /// it, which `sectile docs index` does, and a server in the background.
+    pub(crate) ranking: DocsRanking,
     /// Whether a query without any word that is in the documents, in any form or spelling, is answered with the sections
-    /// nearest in meaning, by the built-in model.
+    /// nearest in meaning, by the built-in model. Only for the ranking by `words`.
     pub(crate) meaning_as_last_resort: bool,
+    /// The most tokens in an answer of the search, unless the caller asks for fewer or more: whole sections while they fit,
+    /// then the part around the match. 0: no such limit.
+    #[schemars(range(max = 100_000))]
+    pub(crate) budget: usize,
+    /// The program that publishes a folder of documents, whose rules make the anchors of headings: `github`, `mdbook`,
+    /// `mkdocs`, `docusaurus`, `vitepress`, or `auto` to find out from the folder.
+    pub(crate) site: SiteSetting,
+    /// Address of a section for people, with `{url}` for its published address below that of the folder, `{slug}` for the
+    /// document and `{path}` for its file, such as https://docs.example.org/{url}. Empty: none.
+    pub(crate) url_template: String,
     /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
     /// hyphens, starting with a letter.
     pub(crate) namespace: String,
     /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, if the front matter does not
     /// give them, `slug`, `title`, `role` and `description`.
     pub(crate) documents: Vec<DocumentSection>,
+}
+
+/// What decides the order of the sections.
+// Doc comments on the variants would change the schema of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DocsRanking {
+    // Words alone.
+    Words,
+    // Words and the instant model.
+    Static,
+    // Words and the better model, as soon as there are vectors of it.
+    Meaning,
+}
+
+/// The program that publishes a folder of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SiteSetting {
+    // Found out from the folder.
+    Auto,
+    Github,
+    Mdbook,
+    Mkdocs,
+    Docusaurus,
+    Vitepress,
+}
+
+impl DocsRanking {
+    /// Returns the best tier that may answer.
+    pub(crate) fn best_tier(self) -> Tier {
+        match self {
+            Self::Words | Self::Static => Tier::Static,
+            Self::Meaning => Tier::Transformer,
+        }
+    }
+}
+
+impl SiteSetting {
+    /// Returns the kind of site, unless it is to be found out.
+    pub(crate) fn kind(self) -> Option<SiteKind> {
+        match self {
+            Self::Auto => None,
+            Self::Github => Some(SiteKind::Plain),
+            Self::Mdbook => Some(SiteKind::MdBook),
+            Self::Mkdocs => Some(SiteKind::MkDocs),
+            Self::Docusaurus => Some(SiteKind::Docusaurus),
+            Self::Vitepress => Some(SiteKind::VitePress),
+        }
+    }
 }
 
 /// A document of the docs world. Its front matter takes precedence over these settings.
@@ -88,7 +166,11 @@ impl Default for DocsSection {
             max_total_bytes: 1 << 20,
             max_docs: 32,
             max_sections: 10,
+            ranking: DocsRanking::Static,
             meaning_as_last_resort: false,
+            budget: 0,
+            site: SiteSetting::Github,
+            url_template: String::new(),
             namespace: NAMESPACE.to_owned(),
             documents: Vec::new(),
         }
@@ -106,6 +188,10 @@ pub(crate) struct DocsSettings {
     pub(crate) root: Option<DocsPath>,
     pub(crate) extra_paths: Vec<DocsPath>,
     pub(crate) documents: Vec<DocsDocument>,
+    /// Whether a path on the command line is the whole manual, so that documents are named by their paths in it.
+    pub(crate) is_whole: bool,
+    /// The settings that a path on the command line does not change, because they are given.
+    pub(super) given: Vec<&'static str>,
 }
 
 /// A path as written, which may be shown, and its location, which may not.
@@ -126,8 +212,36 @@ pub(crate) struct DocsDocument {
 }
 
 impl DocsSettings {
-    /// Adds a document or a folder given on the command line, relative to the current folder.
+    /// Adds a document or a folder given on the command line, relative to the current folder. If the settings do not name
+    /// documents, it is the manual: all of it, and nothing else.
     pub(crate) fn add_path(&mut self, path: &str) {
+        if self.extra_paths.is_empty() && self.documents.is_empty() {
+            self.is_whole = true;
+            let whole = DocsSection::whole_manual();
+            let written = &mut self.written;
+            let is_given = |key: &str| self.given.contains(&key);
+            if !is_given("docs.include_default_docs") {
+                written.include_default_docs = whole.include_default_docs;
+            }
+            if !is_given("docs.max_docs") {
+                written.max_docs = whole.max_docs;
+            }
+            if !is_given("docs.max_doc_bytes") {
+                written.max_doc_bytes = whole.max_doc_bytes;
+            }
+            if !is_given("docs.max_total_bytes") {
+                written.max_total_bytes = whole.max_total_bytes;
+            }
+            if !is_given("docs.ranking") {
+                written.ranking = whole.ranking;
+            }
+            if !is_given("docs.budget") {
+                written.budget = whole.budget;
+            }
+            if !is_given("docs.site") {
+                written.site = whole.site;
+            }
+        }
         self.extra_paths.push(DocsPath {
             written: path.to_owned(),
             location: without_tilde(path.into()),
@@ -136,6 +250,20 @@ impl DocsSettings {
 }
 
 impl DocsSection {
+    /// Returns the defaults for a folder that is served whole.
+    pub(crate) fn whole_manual() -> Self {
+        Self {
+            include_default_docs: false,
+            max_docs: 100_000,
+            max_doc_bytes: 16 << 20,
+            max_total_bytes: 1 << 30,
+            ranking: DocsRanking::Meaning,
+            budget: 3_000,
+            site: SiteSetting::Auto,
+            ..Self::default()
+        }
+    }
+
     /// Returns whether documents can be searched.
     pub(crate) fn offers_search(&self) -> bool {
         self.enabled && self.enable_search
@@ -163,6 +291,13 @@ impl SettingsSection for DocsSection {
             mistakes.add(reader.refuse(
                 "docs.namespace",
                 "1 to 32 lower-case letters, digits and single hyphens, starting with a letter, such as decision-gate",
+            ));
+        }
+        let template = &self.url_template;
+        if !template.is_empty() && !is_template(template, &PLACEHOLDERS) {
+            mistakes.add(reader.refuse(
+                "docs.url_template",
+                "an address with {url}, {slug} or {path}, such as https://docs.example.org/{url}",
             ));
         }
         let extra_paths = &self.extra_paths;
@@ -207,6 +342,11 @@ impl SettingsSection for DocsSection {
                 .map(|path| place("docs.extra_paths", path))
                 .collect(),
             documents,
+            is_whole: false,
+            given: WHOLE_KEYS
+                .into_iter()
+                .filter(|key| reader.origins.mention(key))
+                .collect(),
             root: root.map(|location| DocsPath {
                 written: self.root.clone(),
                 location,

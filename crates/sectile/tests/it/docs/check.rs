@@ -234,7 +234,7 @@ fn wrong_settings_are_refused_before_anything_is_read() {
             "unknown.toml",
             "[[docs.documents]]\npath = \"a.md\"\nrol = \"pattern\"\n",
         ),
-        ("range.toml", "[docs]\nmax_docs = 257\n"),
+        ("range.toml", "[docs]\nmax_docs = 100001\n"),
     ]);
     for (arguments, expected) in [
         (
@@ -243,7 +243,7 @@ fn wrong_settings_are_refused_before_anything_is_read() {
         ),
         (
             &["docs", "check", "--config", "range.toml"],
-            "range.toml, line 2, column 12: `docs.max_docs` must be a whole number from 1 to 256.",
+            "range.toml, line 2, column 12: `docs.max_docs` must be a whole number from 1 to 100000.",
         ),
         (
             &["config", "check", "unknown.toml"],

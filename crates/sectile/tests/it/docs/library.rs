@@ -88,6 +88,8 @@ impl Library {
 pub(super) struct Client<'a> {
     pub(super) server: Stdio<'a>,
     era: Era,
+    /// Notices that came before an answer.
+    pub(super) notices: Vec<Value>,
 }
 
 impl<'a> Client<'a> {
@@ -99,11 +101,23 @@ impl<'a> Client<'a> {
             let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
             server.send_line(&initialized.to_string());
         }
-        Self { server, era }
+        Self {
+            server,
+            era,
+            notices: Vec::new(),
+        }
     }
 
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.server.exchange(&self.era.request(7, method, params))
+        let message = self.era.request(7, method, params);
+        self.server.send_line(&message.to_string());
+        loop {
+            let line: Value = serde_json::from_str(&self.server.receive_line()).unwrap();
+            match line["id"].is_null() {
+                true => self.notices.push(line),
+                false => return line,
+            }
+        }
     }
 
     /// Every byte of an answer.

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::library::{Client, Library, SEARCH, text, uris};
 use crate::{contract::schema::violation, fixture::Era};
 
-const ON: &str = "meaning_as_last_resort = true\n";
+const ON: &str = "ranking = 'words'\nmeaning_as_last_resort = true\n";
+const OFF: &str = "ranking = 'words'\n";
 
 /// Documents with a role each, so that there is something to ask next.
 const DOCUMENTS: [(&str, &str); 3] = [
@@ -80,8 +81,11 @@ fn what_no_section_has_the_words_of_is_found_by_meaning() {
 /// Without it every byte is as it was; with it those are that words decide about, and those that nothing is found for.
 #[test]
 fn words_come_first_and_decide_alone() {
-    let (with, without) = (library(&DOCUMENTS, ON), library(&DOCUMENTS, ""));
-    let off = library(&DOCUMENTS, "meaning_as_last_resort = false\n");
+    let (with, without) = (library(&DOCUMENTS, ON), library(&DOCUMENTS, OFF));
+    let off = library(
+        &DOCUMENTS,
+        "ranking = 'words'\nmeaning_as_last_resort = false\n",
+    );
     let (mut with, mut without, mut off) = (with.open(), without.open(), off.open());
     for query in [
         "",
@@ -116,7 +120,7 @@ fn words_come_first_and_decide_alone() {
 fn its_receipt_is_its_own_and_the_same_state_gives_the_same_bytes() {
     let mut shuffled = DOCUMENTS;
     shuffled.reverse();
-    let (with, without) = (library(&DOCUMENTS, ON), library(&DOCUMENTS, ""));
+    let (with, without) = (library(&DOCUMENTS, ON), library(&DOCUMENTS, OFF));
     let other = library(&shuffled, ON);
     let mut elsewhere = other.command();
     elsewhere.env("TOKIO_WORKER_THREADS", "7");

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::library::{Client, Library, SEARCH, text};
+use super::library::{Client, Library, SEARCH, text, uris};
 use crate::fixture::{Era, TestVault, sectile};
 
 /// A page of the manual, as it is in the repository.
@@ -51,36 +51,32 @@ fn default_docs_are_embedded_and_read_back_byte_for_byte() {
     assert!(!client.found("which tool reads a section").is_empty());
 }
 
-/// What was loaded at the start is all that answers are made of.
+/// Answers are made of the documents as they are, never of what they were.
 #[test]
-fn nothing_is_read_after_the_start() {
+fn what_is_gone_is_not_answered_from_memory() {
     let library = Library::sample("");
     let mut client = library.open();
-    let calls = [
-        ("resources/list", json!({})),
-        ("resources/read", json!({ "uri": "sectile://docs/why" })),
-        (
-            "tools/call",
-            json!({ "name": SEARCH, "arguments": { "query": "lane" } }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": SEARCH, "arguments": { "query": "" } }),
-        ),
-    ];
-    // The first of these is asked before anything is gone, the rest by a server that has answered no search yet.
-    let before = client.bytes(calls[0].0, calls[0].1.clone());
-    let twin = Library::sample("");
-    let mut other = twin.open();
-    let expected: Vec<String> = calls
-        .iter()
-        .map(|(method, params)| other.bytes(method, params.clone()))
-        .collect();
+    let reading = json!({ "uri": "sectile://docs/why" });
+    let read = client.ask("resources/read", reading.clone());
+    assert!(read["result"]["contents"].is_array(), "{read}");
+    assert_eq!(
+        uris(&client.search(json!({ "query": "trust lanes" })))[0],
+        "sectile://docs/why#trust-lanes"
+    );
+    fs::remove_file(library.vault().root().join("why.md")).unwrap();
+    let found = client.search(json!({ "query": "trust lanes" }));
+    assert!(!found.to_string().contains("docs/why"), "{found}");
+    let listed = client.ask("resources/list", json!({}));
+    assert!(!listed.to_string().contains("docs/why"), "{listed}");
+    assert!(client.ask("resources/read", reading)["error"].is_object());
+    // Without its folder there is nothing to answer from.
     fs::remove_dir_all(library.vault().root()).unwrap();
-    assert_eq!(before, expected[0]);
-    for ((method, params), expected) in calls.into_iter().zip(expected) {
-        assert_eq!(client.bytes(method, params), expected, "{method}");
-    }
+    let refused = client.call(json!({ "query": "lane" }));
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("documents_unreadable") && !text.contains("/tmp"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -20,8 +20,8 @@ use super::super::{
     lists::{FittedList, LIST_TOKENS, json_tokens},
     paging::{PageCursor, cursor},
     roots::{DeskRoot, VisibleRoots},
-    snippet::snippet,
 };
+use crate::worlds::snippet::snippet;
 
 /// Number of results if the call does not say how many.
 const DEFAULT_LIMIT: usize = 8;

@@ -1,18 +1,18 @@
 //! Slug, title, role and description of a document: from its front matter, else from the list, else from its text.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use sectile_markdown::{Digest, Mapping, Source, Value, is_slug, slug};
+use sectile_library::{
+    live_folder::NoteRecord,
+    manual_page::{MAX_TITLE, one_line, stem},
+};
+use sectile_markdown::{Digest, Field, is_slug, slug};
 
-use super::{DocRole, DocsDocument, is_md};
+use super::{DocRole, DocsDocument, is_page};
 
 pub(crate) const MAX_SLUG: usize = 64;
-/// Longest title, in characters.
-const MAX_TITLE: usize = 200;
 /// Longest description that was written as one, in characters.
 const MAX_WRITTEN_DESCRIPTION: usize = 1000;
-/// Longest description taken from the first sentence, in characters.
-const MAX_DERIVED_DESCRIPTION: usize = 200;
 
 pub(super) struct DocDescription {
     pub(super) slug: String,
@@ -24,96 +24,102 @@ pub(super) struct DocDescription {
 }
 
 pub(super) fn describe(
-    bytes: &[u8],
+    record: &NoteRecord,
     file_name: &str,
     listed: Option<&DocsDocument>,
 ) -> DocDescription {
-    let source = Source::new(bytes);
-    let stem = stem(file_name);
-    let mut front_matter = DocFrontMatter::read(&source);
-    let written_title = front_matter
-        .text("title", MAX_TITLE)
-        .or_else(|| one_line(listed?.title.as_deref()?, MAX_TITLE));
+    let mut front_matter = DocFrontMatter::of(record);
     let written_description = front_matter
         .text("description", MAX_WRITTEN_DESCRIPTION)
         .or_else(|| one_line(listed?.description.as_deref()?, MAX_WRITTEN_DESCRIPTION));
+    front_matter.text("title", MAX_TITLE);
+    let summary = || record.page.as_ref().map(|page| page.summary.clone());
     DocDescription {
         slug: front_matter
             .slug()
             .or_else(|| listed?.slug.clone())
-            .unwrap_or_else(|| derived_slug(stem)),
+            .unwrap_or_else(|| slug_of_file(file_name)),
         role: front_matter
             .role()
             .or(listed.map(|listed| listed.role))
             .unwrap_or(DocRole::Pattern),
-        title: written_title.unwrap_or_else(|| derived_title(&source, stem)),
-        description: written_description.unwrap_or_else(|| derived_description(&source)),
+        title: record.title.clone(),
+        description: written_description.or_else(summary).unwrap_or_default(),
         problems: front_matter.problems,
     }
 }
 
-/// The slug of a document that does not give one, made from the file name.
-pub(super) fn slug_of_file(file_name: &str) -> String {
-    derived_slug(if is_md(file_name) {
-        stem(file_name)
-    } else {
-        file_name
+/// The slug of a document that does not give one, made from the name of its file or its path.
+pub(super) fn slug_of_file(name: &str) -> String {
+    derived_slug(match is_page(name) {
+        true => stem(name),
+        false => name,
     })
 }
 
-/// The file name without its extension, which is `.md` in any case.
-fn stem(file_name: &str) -> &str {
-    let end = file_name.len().checked_sub(".md".len());
-    end.and_then(|end| file_name.get(..end))
-        .unwrap_or(file_name)
+/// The slugs that are taken.
+#[derive(Default)]
+pub(super) struct TakenSlugs {
+    taken: HashSet<String>,
+    /// The last number that was added to a slug, so that thousands of equal names do not try all numbers each.
+    numbers: HashMap<String, usize>,
 }
 
-/// Returns `wanted`, or the first of `wanted-2`, `wanted-3`... that is not taken.
-pub(super) fn free_slug(wanted: &str, taken: &HashSet<String>) -> String {
-    let numbered = (2_usize..).map(|number| {
-        let suffix = format!("-{number}");
-        let kept = wanted.len().min(MAX_SLUG - suffix.len());
-        let kept = wanted[..kept].trim_end_matches('-');
-        format!("{kept}{suffix}")
-    });
-    std::iter::once(wanted.to_owned())
-        .chain(numbered)
-        .find(|slug| !taken.contains(slug))
-        .unwrap_or_default()
+impl TakenSlugs {
+    /// Takes `wanted`, or the first of `wanted-2`, `wanted-3`... that is not taken.
+    pub(super) fn take(&mut self, wanted: &str) -> String {
+        if self.taken.insert(wanted.to_owned()) {
+            return wanted.to_owned();
+        }
+        let number = self.numbers.entry(wanted.to_owned()).or_insert(1);
+        loop {
+            *number += 1;
+            let suffix = format!("-{number}");
+            let kept = wanted.len().min(MAX_SLUG - suffix.len());
+            let slug = format!("{}{suffix}", wanted[..kept].trim_end_matches('-'));
+            if self.taken.insert(slug.clone()) {
+                return slug;
+            }
+        }
+    }
 }
 
 /// The front matter, and the problems in it.
-struct DocFrontMatter {
-    values: Mapping,
+struct DocFrontMatter<'a> {
+    fields: &'a [Field],
     problems: Vec<String>,
 }
 
-impl DocFrontMatter {
-    fn read(source: &Source<'_>) -> Self {
-        let mut problems = Vec::new();
-        let values = match source.front_matter_value() {
-            Some(Ok(Value::Map(values))) => values,
-            Some(Err(_)) => {
-                problems.push(
-                    "the front matter is not valid YAML, so nothing is taken from it. Correct it."
-                        .to_owned(),
-                );
-                Mapping::default()
-            }
-            _ => Mapping::default(),
+impl<'a> DocFrontMatter<'a> {
+    fn of(record: &'a NoteRecord) -> Self {
+        let page = record.page.as_ref();
+        let is_invalid = page.is_some_and(|page| page.has_invalid_front_matter);
+        let problem =
+            "the front matter is not valid YAML, so nothing is taken from it. Correct it.";
+        Self {
+            fields: &record.properties.fields,
+            problems: is_invalid.then(|| problem.to_owned()).into_iter().collect(),
+        }
+    }
+
+    /// Returns the value of a key, if it has one: an error if that is a list or a mapping.
+    fn value(&self, key: &str) -> Option<Result<&'a str, ()>> {
+        let is_inside = |name: &str| {
+            let rest = name.strip_prefix(key);
+            rest.is_some_and(|rest| rest.starts_with('.'))
         };
-        Self { values, problems }
+        let mut fields = self.fields.iter();
+        let field = fields.find(|field| field.name == key || is_inside(&field.name))?;
+        match field.values.as_slice() {
+            _ if field.name != key => Some(Err(())),
+            [] => None,
+            [value] => Some(Ok(value)),
+            _ => Some(Err(())),
+        }
     }
 
     fn text(&mut self, key: &str, most: usize) -> Option<String> {
-        let text = match self.values.get(key)? {
-            Value::Null => return None,
-            Value::String(text) => one_line(text, most),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(switch) => Some(switch.to_string()),
-            Value::Timestamp(time) => Some(time.as_written().to_owned()),
-            Value::List(_) | Value::Map(_) => None,
-        };
+        let text = self.value(key)?.ok().and_then(|text| one_line(text, most));
         if text.is_none() {
             self.refuse(key, "text");
         }
@@ -121,29 +127,19 @@ impl DocFrontMatter {
     }
 
     fn slug(&mut self) -> Option<String> {
-        let found = match self.values.get("slug")? {
-            Value::Null => return None,
-            Value::String(text) if is_slug(text, MAX_SLUG) => Some(text.clone()),
-            Value::Number(number) => {
-                Some(number.to_string()).filter(|text| is_slug(text, MAX_SLUG))
-            }
-            _ => None,
-        };
+        let found = self.value("slug")?.ok();
+        let found = found.filter(|text| is_slug(text, MAX_SLUG));
         if found.is_none() {
             self.refuse(
                 "slug",
                 "1 to 64 lower-case letters, digits and hyphens, starting with a letter or a digit",
             );
         }
-        found
+        found.map(str::to_owned)
     }
 
     fn role(&mut self) -> Option<DocRole> {
-        let found = match self.values.get("role")? {
-            Value::Null => return None,
-            Value::String(text) => DocRole::parse(text),
-            _ => None,
-        };
+        let found = self.value("role")?.ok().and_then(DocRole::parse);
         if found.is_none() {
             self.refuse(
                 "role",
@@ -160,82 +156,22 @@ impl DocFrontMatter {
     }
 }
 
-/// Makes a slug from a file stem. A stem without a letter or digit gets one that depends on the stem alone.
+/// Makes a slug from the name of a file or its path, without the ending. A name without a letter or digit gets one that
+/// depends on the name alone, and so does the end of a path that is too long, since many of those begin alike.
 fn derived_slug(stem: &str) -> String {
+    const DIGITS: usize = 8;
     let slug = slug(stem);
-    let kept = slug[..slug.len().min(MAX_SLUG)].trim_end_matches('-');
-    if kept.is_empty() {
-        let digest = Digest::of(stem.as_bytes()).to_string();
-        format!("doc-{}", &digest[..8])
-    } else {
-        kept.to_owned()
-    }
-}
-
-fn derived_title(source: &Source<'_>, stem: &str) -> String {
-    let document = source.parse();
-    let heading = document
-        .top_level()
-        .find(|(_, section, _)| section.level == 1)
-        .and_then(|(_, section, _)| one_line(&section.text, MAX_TITLE));
-    heading
-        .or_else(|| one_line(stem, MAX_TITLE))
-        .unwrap_or_else(|| "Untitled".to_owned())
-}
-
-fn derived_description(source: &Source<'_>) -> String {
-    source
-        .first_paragraph()
-        .and_then(|text| one_line(first_sentence(&text), MAX_DERIVED_DESCRIPTION))
-        .unwrap_or_default()
-}
-
-/// The text up to the first mark that ends a sentence, or the first hard line break.
-fn first_sentence(text: &str) -> &str {
-    for (at, mark) in text.char_indices() {
-        let end = at + mark.len_utf8();
-        let before_space = || text[end..].chars().next().is_none_or(char::is_whitespace);
-        let ends = match mark {
-            '\n' | '。' | '！' | '？' => true,
-            '!' | '?' => before_space(),
-            '.' => before_space() && !is_abbreviation(&text[..at]),
-            _ => false,
-        };
-        if ends {
-            return &text[..end];
-        }
-    }
-    text
-}
-
-/// Returns whether the dot after `text` belongs to its last word, as in `e.g.`.
-fn is_abbreviation(text: &str) -> bool {
-    let word = text.rsplit(char::is_whitespace).next().unwrap_or(text);
-    let word = word.trim_start_matches(['(', '"', '\'']);
-    let is_initials = word.split('.').all(|part| part.chars().count() == 1);
-    is_initials || ["approx", "cf", "etc", "resp", "vs"].contains(&word)
-}
-
-/// Returns `text` as one line of at most `most` characters; `None` if it is empty.
-fn one_line(text: &str, most: usize) -> Option<String> {
-    let words = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty());
-    let line = words.collect::<Vec<_>>().join(" ");
-    if line.is_empty() {
-        return None;
-    }
-    let Some((end, _)) = line.char_indices().nth(most) else {
-        return Some(line);
+    let digest = || Digest::of(stem.as_bytes()).to_string()[..DIGITS].to_owned();
+    let most = match stem.contains('/') && slug.len() > MAX_SLUG {
+        true => MAX_SLUG - DIGITS - 1,
+        false => MAX_SLUG,
     };
-    // One character less, to leave room for the ellipsis.
-    let kept = line[..end]
-        .char_indices()
-        .next_back()
-        .map_or(0, |(at, _)| at);
-    let kept = &line[..kept];
-    let kept = kept.rsplit_once(' ').map_or(kept, |(before, _)| before);
-    Some(format!("{kept}…"))
+    let kept = slug[..slug.len().min(most)].trim_end_matches('-');
+    match kept {
+        "" => format!("doc-{}", digest()),
+        kept if most < MAX_SLUG => format!("{kept}-{}", digest()),
+        kept => kept.to_owned(),
+    }
 }
 
 #[cfg(test)]

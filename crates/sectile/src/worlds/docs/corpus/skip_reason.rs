@@ -17,7 +17,7 @@ pub(crate) struct SkippedDoc {
 }
 
 impl SkippedDoc {
-    pub(super) fn new(
+    pub(in crate::worlds::docs) fn new(
         label: String,
         name: &str,
         listed: Option<&DocsDocument>,
@@ -48,6 +48,8 @@ pub(crate) enum SkipReason {
     Hidden,
     /// An ignore file leaves it out.
     Ignored,
+    /// The table of contents of a book.
+    Navigation,
     Unreadable(io::ErrorKind),
     NotUtf8,
     Empty,
@@ -59,9 +61,6 @@ pub(crate) enum SkipReason {
     },
     OverTotal {
         limit: u64,
-    },
-    TooManySections {
-        limit: usize,
     },
     TooManyFolders {
         limit: usize,
@@ -80,13 +79,13 @@ impl SkipReason {
             Self::OddName => "odd_name",
             Self::Hidden => "hidden",
             Self::Ignored => "ignored",
+            Self::Navigation => "navigation",
             Self::Unreadable(_) => "unreadable",
             Self::NotUtf8 => "not_utf8",
             Self::Empty => "empty",
             Self::TooLarge { .. } => "max_doc_bytes",
             Self::TooMany { .. } => "max_docs",
             Self::OverTotal { .. } => "max_total_bytes",
-            Self::TooManySections { .. } => "too_many_sections",
             Self::TooManyFolders { .. } => "too_many_folders",
         }
     }
@@ -117,6 +116,9 @@ impl fmt::Display for SkipReason {
             Self::Ignored => f.write_str(
                 "is excluded by a `.gitignore` or `.ignore` file; list it explicitly to load it",
             ),
+            Self::Navigation => {
+                f.write_str("is the table of contents, whose pages are served; list it explicitly to load it too")
+            }
             Self::Unreadable(kind) => write!(f, "cannot be read ({kind}); check its permissions"),
             Self::NotUtf8 => f.write_str("is not UTF-8; save it as UTF-8"),
             Self::Empty => f.write_str("is empty; write something into it, or remove it"),
@@ -135,10 +137,6 @@ impl fmt::Display for SkipReason {
             Self::OverTotal { limit } => write!(
                 f,
                 "does not fit into {limit} bytes with those before it; leave some out, or raise `docs.max_total_bytes`"
-            ),
-            Self::TooManySections { limit } => write!(
-                f,
-                "would raise the number of sections above the maximum of {limit}; leave some documents out"
             ),
             Self::TooManyFolders { limit } => {
                 write!(

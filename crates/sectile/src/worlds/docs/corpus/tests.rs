@@ -8,7 +8,10 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::worlds::docs::DocsSection;
+use crate::worlds::docs::{
+    DocsPath, DocsSection,
+    sources::{DocsSources, SourceOptions},
+};
 
 fn folder<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -72,6 +75,17 @@ fn outcome(corpus: &DocsCorpus) -> (Vec<String>, Vec<String>) {
     )
 }
 
+/// The documents that `settings` name.
+fn load(settings: &DocsSettings, embedded: &'static [EmbeddedDoc]) -> std::sync::Arc<DocsCorpus> {
+    let sources = DocsSources::open(settings, embedded, SourceOptions::default());
+    sources.current(&|| false).unwrap()
+}
+
+/// The paths that `settings` name and that do not exist.
+fn missing(settings: &DocsSettings) -> Vec<String> {
+    DocsSources::open(settings, &[], SourceOptions::default()).missing
+}
+
 #[track_caller]
 fn check(corpus: &DocsCorpus, documents: &[&str], skipped: &[&str]) {
     let (loaded, left_out) = outcome(corpus);
@@ -100,7 +114,7 @@ fn the_manual_then_the_list_then_extra_paths_in_order_of_path() {
         ("first.md", b"\xef\xbb\xbf# First\n"),
     ]);
     let settings = settings(&folder, &["last.md", "./g/"], &["first.md", "g/b.md"]);
-    let corpus = DocsCorpus::load(&settings, MANUAL);
+    let corpus = load(&settings, MANUAL);
     check(
         &corpus,
         &[
@@ -130,21 +144,19 @@ fn the_manual_then_the_list_then_extra_paths_in_order_of_path() {
             DocOrigin::Manual
         )
     );
-    assert_eq!(&*model.bytes, MANUAL[0].bytes);
+    let bytes = |doc: &Doc| corpus.pages.read(doc.page).unwrap().into_owned();
+    assert_eq!(bytes(model), MANUAL[0].bytes);
     let first = &corpus.documents[2];
     assert_eq!(
         (first.role, first.origin),
         (DocRole::Decision, DocOrigin::Extra)
     );
-    assert_eq!(&*first.bytes, b"\xef\xbb\xbf# First\n");
-    assert_eq!(&*corpus.documents[5].bytes, b"# A\r\n");
+    assert_eq!(bytes(first), b"\xef\xbb\xbf# First\n");
+    assert_eq!(bytes(&corpus.documents[5]), b"# A\r\n");
 
     let mut without = settings;
     without.written.include_default_docs = false;
-    assert_eq!(
-        DocsCorpus::load(&without, MANUAL).documents[0].slug,
-        "first"
-    );
+    assert_eq!(load(&without, MANUAL).documents[0].slug, "first");
 }
 
 #[test]
@@ -155,7 +167,7 @@ fn a_file_counts_once_however_often_it_is_reached() {
         &["g", "g/sub", "g/a.md", "g/../g"],
         &["g/sub/b.md", "g/sub/../sub/b.md"],
     );
-    let corpus = DocsCorpus::load(&settings, &[]);
+    let corpus = load(&settings, &[]);
     check(&corpus, &["b g/sub/b.md", "a g/a.md"], &[]);
     assert_eq!(
         corpus.notes,
@@ -173,7 +185,7 @@ fn slugs_never_clash() {
         ("g/sub/x.md", b"---\nslug: tools\n---\nx\n"),
         ("g/sub/y.md", b"---\nslug: BAD\n---\nx\n"),
     ]);
-    let corpus = DocsCorpus::load(&settings(&folder, &["g"], &[]), MANUAL);
+    let corpus = load(&settings(&folder, &["g"], &[]), MANUAL);
     check(
         &corpus,
         &[
@@ -211,7 +223,7 @@ fn what_cannot_be_loaded_is_skipped_with_its_reason() {
         &["g", "notes.txt", "missing.md", "missing", "notes.txt/x.md"],
         &["gone.md", "g", "notes.txt"],
     );
-    let corpus = DocsCorpus::load(&settings, &[]);
+    let corpus = load(&settings, &[]);
     check(
         &corpus,
         &["right g/right.md"],
@@ -246,7 +258,7 @@ fn limits_hold_for_the_manual_too_and_smaller_documents_may_still_fit() {
     ]);
     let mut settings = settings(&folder, &["."], &[]);
     settings.written.max_total_bytes = 100;
-    let corpus = DocsCorpus::load(&settings, &MANUAL[1..]);
+    let corpus = load(&settings, &MANUAL[1..]);
     check(
         &corpus,
         &["tools docs/tools.md", "a a.md", "c c.md"],
@@ -255,14 +267,14 @@ fn limits_hold_for_the_manual_too_and_smaller_documents_may_still_fit() {
     assert_eq!(corpus.total_bytes(), 98);
     settings.written.max_docs = 2;
     check(
-        &DocsCorpus::load(&settings, &MANUAL[1..]),
+        &load(&settings, &MANUAL[1..]),
         &["tools docs/tools.md", "a a.md"],
         &["b.md max_docs", "c.md max_docs"],
     );
     settings.written.max_docs = 1;
     settings.written.max_doc_bytes = 10;
     check(
-        &DocsCorpus::load(&settings, MANUAL),
+        &load(&settings, MANUAL),
         &["tools docs/tools.md"],
         &[
             "docs/model.md max_doc_bytes",
@@ -295,7 +307,7 @@ fn links_pipes_and_odd_names_neither_block_nor_load_twice() {
     symlink("out/stored", at("named.md")).unwrap();
     symlink("loop.md", at("loop.md")).unwrap();
     let _pipe = std::os::unix::net::UnixListener::bind(at("g/socket.md")).unwrap();
-    let corpus = DocsCorpus::load(
+    let corpus = load(
         &settings(
             &folder,
             &["g", "linked", "g/socket.md", "loop.md"],
@@ -336,7 +348,7 @@ fn absolute_paths_are_shown_by_their_last_part() {
         });
     }
     check(
-        &DocsCorpus::load(&settings, &[]),
+        &load(&settings, &[]),
         &["a guides/sub/a.md"],
         &["nothing.md missing"],
     );
@@ -366,12 +378,13 @@ fn what_folders_keep_to_themselves_is_listed_apart_from_what_is_skipped() {
         ("g/empty.md", b""),
     ]);
     let listed = |extra: &[&str]| {
-        let corpus = DocsCorpus::load(&settings(&folder, extra, &[]), &[]);
-        assert_eq!(corpus.missing, [""; 0]);
+        let settings = settings(&folder, extra, &[]);
+        assert_eq!(missing(&settings), [""; 0]);
+        let corpus = load(&settings, &[]);
         check(
             &DocsCorpus {
                 documents: Vec::new(),
-                ..corpus.clone()
+                ..DocsCorpus::clone(&corpus)
             },
             &[],
             &["g/empty.md empty"],
@@ -403,7 +416,7 @@ fn clients_get_names_that_do_not_tell_where_a_folder_is() {
         ("team/secret-project/large.md", &[b'x'; 101]),
     ]);
     let names = |extra: &[&str]| {
-        let corpus = DocsCorpus::load(&settings(&folder, extra, &[]), &[]);
+        let corpus = load(&settings(&folder, extra, &[]), &[]);
         let skipped = corpus.skipped.iter();
         skipped
             .map(|one| (one.name.clone(), one.slug.clone()))
@@ -420,8 +433,8 @@ fn clients_get_names_that_do_not_tell_where_a_folder_is() {
         empty(),
         "a folder that is named by its parent"
     );
-    let corpus = DocsCorpus::load(&settings(&folder, &["team/nowhere", "here.md"], &[]), &[]);
-    assert_eq!(corpus.missing, ["team/nowhere", "here.md"]);
+    let settings = settings(&folder, &["team/nowhere", "here.md"], &[]);
+    assert_eq!(missing(&settings), ["team/nowhere", "here.md"]);
 }
 
 #[test]
@@ -430,7 +443,7 @@ fn ten_thousand_files_are_all_accounted_for() {
     for number in 0..10_000 {
         fs::write(folder.path().join(format!("{number:05}.md")), "x").unwrap();
     }
-    let corpus = DocsCorpus::load(&settings(&folder, &["."], &[]), &[]);
+    let corpus = load(&settings(&folder, &["."], &[]), &[]);
     assert_eq!((corpus.documents.len(), corpus.skipped.len()), (32, 9968));
     assert_eq!(corpus.documents[31].label, "00031.md");
     assert!(corpus.skipped.is_sorted_by_key(|skipped| &skipped.label));
@@ -458,10 +471,14 @@ proptest! {
             let mut settings = settings(&folder, &["."], &[]);
             settings.written.max_docs = 6;
             settings.written.max_total_bytes = 300;
-            DocsCorpus::load(&settings, MANUAL)
+            load(&settings, MANUAL)
         };
         let corpus = load(&named);
-        prop_assert_eq!(&corpus, &load(&shuffled));
+        let again = load(&shuffled);
+        prop_assert_eq!(&corpus.documents, &again.documents);
+        prop_assert_eq!(&corpus.skipped, &again.skipped);
+        prop_assert_eq!(&corpus.left_out, &again.left_out);
+        prop_assert_eq!((&corpus.notes, &corpus.listed), (&again.notes, &again.listed));
         prop_assert_eq!(corpus.documents.len() + corpus.skipped.len(), named.len() + MANUAL.len());
         let slugs: HashSet<&str> = corpus.documents.iter().map(|doc| doc.slug.as_str()).collect();
         prop_assert_eq!(slugs.len(), corpus.documents.len());

@@ -1,10 +1,13 @@
 //! Slug, title, role and description from each source.
 
+use sectile_library::live_manual::{PageText, PagesInMemory};
+use sectile_vault::NotePath;
+
 use super::*;
 
 fn listed(slug: &str, title: &str, role: DocRole, description: &str) -> DocsDocument {
     DocsDocument {
-        path: super::super::DocsPath {
+        path: crate::worlds::docs::DocsPath {
             written: String::new(),
             location: std::path::PathBuf::new(),
         },
@@ -13,6 +16,19 @@ fn listed(slug: &str, title: &str, role: DocRole, description: &str) -> DocsDocu
         role,
         description: Some(description.to_owned()),
     }
+}
+
+/// Describes a document with these bytes.
+fn describe(bytes: &[u8], file_name: &str, listed: Option<&DocsDocument>) -> DocDescription {
+    // Some names are those of files that no path can hold, but slugs are made of them.
+    let name = NotePath::parse_vault(file_name);
+    let text = PageText {
+        name: name.unwrap_or_else(|_| NotePath::parse_vault("a.md").unwrap()),
+        title: listed.and_then(|listed| one_line(listed.title.as_deref()?, MAX_TITLE)),
+        bytes: bytes.to_vec().into(),
+    };
+    let pages = PagesInMemory::new(vec![text]).unwrap();
+    super::describe(pages.records().next().unwrap(), file_name, listed)
 }
 
 fn parts(described: &DocDescription) -> [&str; 4] {
@@ -119,54 +135,32 @@ fn slugs_of_file_names() {
 
 #[test]
 fn a_taken_slug_gets_the_first_free_number() {
-    let mut taken = HashSet::new();
+    let mut taken = TakenSlugs::default();
     for expected in ["a", "a-2", "a-3"] {
-        let slug = free_slug("a", &taken);
-        assert_eq!(slug, expected);
-        taken.insert(slug);
+        assert_eq!(taken.take("a"), expected);
     }
-    assert_eq!(free_slug("a-2", &taken), "a-2-2");
+    assert_eq!(taken.take("a-2"), "a-2-2");
     let long = "x".repeat(MAX_SLUG);
-    taken.insert(long.clone());
-    let next = free_slug(&long, &taken);
+    assert_eq!(taken.take(&long), long);
+    let next = taken.take(&long);
     assert_eq!(next, format!("{}-2", "x".repeat(62)));
     assert!(is_slug(&next, MAX_SLUG));
 }
 
 #[test]
-fn first_sentences() {
-    for (text, expected) in [
-        ("One. Two.", "One."),
-        ("No end", "No end"),
-        (
-            "Version 1.2 of sectile.toml is here. Next",
-            "Version 1.2 of sectile.toml is here.",
-        ),
-        (
-            "Tools, e.g. this one, work. And more.",
-            "Tools, e.g. this one, work.",
-        ),
-        (
-            "It edits (e.g. this). sectile does.",
-            "It edits (e.g. this).",
-        ),
-        ("A vs. B, i.e. two. Two.", "A vs. B, i.e. two."),
-        ("What: a thing\nWhy: so.", "What: a thing\n"),
-        ("Really? Yes.", "Really?"),
-        ("文です。次。", "文です。"),
-        ("Ends here.", "Ends here."),
-    ] {
-        assert_eq!(first_sentence(text), expected);
-    }
+fn slugs_of_long_paths_differ_although_they_begin_alike() {
+    let name = |end: &str| format!("{}/{end}.md", "guide".repeat(20));
+    let slugs = [slug_of_file(&name("one")), slug_of_file(&name("two"))];
+    assert_ne!(slugs[0], slugs[1]);
+    assert!(
+        slugs.iter().all(|slug| is_slug(slug, MAX_SLUG)),
+        "{slugs:?}"
+    );
+    assert_eq!(slug_of_file("guide/First steps.md"), "guide-first-steps");
 }
 
 #[test]
-fn lines_are_cut_between_words() {
-    assert_eq!(one_line(" a\n\tb\u{0} c ", 10).as_deref(), Some("a b c"));
-    assert_eq!(one_line(" \n\u{0}", 10), None);
-    assert_eq!(one_line("abcde fghij", 11).as_deref(), Some("abcde fghij"));
-    assert_eq!(one_line("abcde fghij", 10).as_deref(), Some("abcde…"));
-    assert_eq!(one_line("ééééé", 4).as_deref(), Some("ééé…"));
+fn long_descriptions_are_cut_between_words() {
     let described = describe("wörd ".repeat(100).as_bytes(), "a.md", None);
     assert!(described.description.chars().count() <= 200);
     assert!(described.description.ends_with("wörd…"));
