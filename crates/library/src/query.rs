@@ -1,6 +1,6 @@
 //! A query, parsed once for everything that searches with it.
 
-use sectile_retrieval::{Query, QueryError};
+use sectile_retrieval::{Corpus, Query, QueryError};
 
 /// A query as text and parsed. The lexical index uses the parsed form, the embedding models the text.
 #[derive(Clone, Debug)]
@@ -18,6 +18,15 @@ impl SearchQuery {
         let text = text.into();
         let parsed = Query::parse(&text)?;
         Ok(Self { text, parsed })
+    }
+
+    /// Parses a question of any length. If it is too long, the words that say least about `corpus` are left out; returns
+    /// them too, the most frequent first.
+    pub(crate) fn lenient(text: &str, corpus: &Corpus) -> (Self, Vec<String>) {
+        let (parsed, dropped) = corpus.lenient_query(text);
+        let kept: Vec<&str> = parsed.terms().collect();
+        let text = kept.join(" ");
+        (Self { text, parsed }, dropped)
     }
 
     /// Requires the words of a phrase side by side, if the index can tell.

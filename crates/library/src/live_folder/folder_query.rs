@@ -5,6 +5,7 @@ mod filter;
 mod parse;
 
 use sectile_markdown::{Task, name_key};
+use sectile_retrieval::Corpus;
 
 pub(super) use self::filter::{Facet, value_key};
 use self::filter::{Filter, FilterTerm};
@@ -15,13 +16,25 @@ use crate::{live_folder::NoteRecord, query::SearchQuery};
 #[derive(Clone, Debug)]
 pub struct FolderQuery {
     text: String,
-    words: Option<SearchQuery>,
-    dropped_words: Vec<String>,
+    words: QueryWords,
+    /// Words that are too long to be searched for.
+    long_words: Vec<String>,
     phrases: Vec<String>,
     /// All of them must hold.
     terms: Vec<FilterTerm>,
     tasks: Option<TaskFilter>,
     order: HitOrder,
+}
+
+/// The words of a query, those of phrases included.
+#[derive(Clone, Debug)]
+enum QueryWords {
+    /// There are none that can be searched for.
+    None,
+    /// All of them can be searched for.
+    Few(SearchQuery),
+    /// There are too many: which are searched for depends on the index.
+    Many(String),
 }
 
 /// The order of hits.
@@ -70,20 +83,30 @@ impl FolderQuery {
         &self.text
     }
 
-    /// Returns the words to search for, those of phrases included; `None` if there are only filters, or if every word is
-    /// too long to be searched for.
-    pub fn words(&self) -> Option<&SearchQuery> {
-        self.words.as_ref()
+    /// Returns the words to search for in `corpus`, those of phrases included, and the words that are left out, because
+    /// there are too many or they are too long: first those that cost most and say least. `None` if there are only filters,
+    /// or if every word is too long.
+    pub fn words(&self, corpus: &Corpus) -> Option<(SearchQuery, Vec<String>)> {
+        let (mut words, mut dropped) = match &self.words {
+            QueryWords::None => return None,
+            QueryWords::Few(words) => (words.clone(), Vec::new()),
+            QueryWords::Many(text) => SearchQuery::lenient(text, corpus),
+        };
+        for phrase in &self.phrases {
+            words.require(phrase);
+        }
+        dropped.extend_from_slice(&self.long_words);
+        Some((words, dropped))
     }
 
     /// Returns whether there are words, but none that can be searched for. Such a query finds nothing.
     pub fn is_unsearchable(&self) -> bool {
-        self.words.is_none() && !self.text.is_empty()
+        matches!(self.words, QueryWords::None) && !self.text.is_empty()
     }
 
-    /// Returns the words that are not searched for, because there are too many or they are too long.
-    pub fn dropped_words(&self) -> &[String] {
-        &self.dropped_words
+    /// Returns the words that are too long to be searched for.
+    pub fn long_words(&self) -> &[String] {
+        &self.long_words
     }
 
     /// Returns the phrases that a hit must contain exactly.

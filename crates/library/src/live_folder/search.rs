@@ -11,6 +11,7 @@ use crate::{
     indexing::CutNotebook,
     live_folder::{FolderQuery, FolderState, HitOrder, IndexProgress, NoteRecord, TaskFilter},
     open_collection::snapshot::unharmed,
+    query::SearchQuery,
     storage::NotebookStorage as _,
 };
 
@@ -68,12 +69,17 @@ impl FolderState {
             total: 0,
             unknown_words: Vec::new(),
             corrected_words: Vec::new(),
-            dropped_words: query.dropped_words().to_vec(),
+            dropped_words: Vec::new(),
             progress: self.progress(),
         };
-        match query.words() {
-            Some(_) => self.by_words(query, range, stop, &mut found)?,
-            None if query.is_unsearchable() => {}
+        match query.words(self.snapshot.answering()) {
+            Some((words, dropped)) => {
+                found.dropped_words = dropped;
+                self.by_words(query, &words, range, stop, &mut found)?;
+            }
+            None if query.is_unsearchable() => {
+                found.dropped_words = query.long_words().to_vec();
+            }
             None => self.by_filters(query, range, &mut found),
         }
         Ok(found)
@@ -118,13 +124,11 @@ impl FolderState {
     fn by_words(
         &self,
         query: &FolderQuery,
+        words: &SearchQuery,
         range: Range<usize>,
         stop: &(dyn Fn() -> bool + Sync),
         found: &mut FolderHits,
     ) -> Result<(), LibraryError> {
-        let Some(words) = query.words() else {
-            return Ok(());
-        };
         let allowed = query.has_filters().then(|| self.allowed(query));
         let is_allowed = |document: usize| {
             let allowed = allowed.as_ref();

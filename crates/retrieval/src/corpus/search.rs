@@ -5,6 +5,8 @@
 
 use std::{cmp::Reverse, ops::Range};
 
+use parking_lot::Mutex;
+
 use super::{Corpus, CorpusSegment};
 use crate::{
     embedding::{
@@ -31,6 +33,8 @@ const NEAR_ENOUGH: u64 = 350_000;
 const NEAR_ALONE: u64 = 220_000;
 /// With this many chunks, comparing their vectors takes longer than starting a thread for it.
 const MANY: usize = 16_384;
+/// The most chunks whose vectors are compared before a thread looks for more work.
+const STRETCH: usize = 4_096;
 /// Adjacent query words are looked for in this many of the best chunks.
 const MOST_COMPARED: usize = 64;
 
@@ -142,20 +146,31 @@ impl Corpus {
         vector: &[i8],
         slots: &[Range<usize>],
     ) -> (T, Vec<u32>) {
-        let meanings = || self.meanings(vector, slots);
         if slots.iter().map(Range::len).sum::<usize>() < MANY {
-            return (rank(), meanings());
+            return (rank(), self.meanings(vector, slots));
         }
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().spawn_scoped(scope, meanings);
+        let mut meanings = vec![0; self.end()];
+        let stretches = Mutex::new(self.stretches(slots, &mut meanings).into_iter());
+        // Whichever thread is free takes the next stretch; without a second one, this one takes all.
+        let compare = || {
+            let next = || stretches.lock().next();
+            while let Some(stretch) = next() {
+                stretch.compare(vector);
+            }
+        };
+        let (ranked, is_whole) = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, compare);
             let ranked = rank();
-            // Without a thread, or if it failed, the work is done here.
-            let meanings = thread.ok().and_then(|thread| thread.join().ok());
-            (
-                ranked,
-                meanings.unwrap_or_else(|| self.meanings(vector, slots)),
-            )
-        })
+            compare();
+            let is_whole = thread.map_or(true, |thread| thread.join().is_ok());
+            (ranked, is_whole)
+        });
+        drop(stretches);
+        if !is_whole {
+            // The thread failed in the middle of a stretch.
+            meanings = self.meanings(vector, slots);
+        }
+        (ranked, meanings)
     }
 
     /// Returns the `most` best chunks of the documents that `allowed` accepts, by their numbers; `None` accepts all.
@@ -248,28 +263,76 @@ impl Corpus {
     /// Returns the similarity of the chunk in each slot, in millionths; 0 if its cosine is negative, if the slot is not
     /// among `slots`, and if the chunk is not live.
     fn meanings(&self, vector: &[i8], slots: &[Range<usize>]) -> Vec<u32> {
-        let end = self.files.last().map_or(0, |file| file.slots().end);
-        let mut meanings = vec![0; end];
+        let mut meanings = vec![0; self.end()];
+        for stretch in self.stretches(slots, &mut meanings) {
+            stretch.compare(vector);
+        }
+        meanings
+    }
+
+    /// Divides `slots`, which are in order, into stretches of moderate length, each with its part of `meanings`.
+    fn stretches<'c>(
+        &'c self,
+        slots: &[Range<usize>],
+        mut meanings: &'c mut [u32],
+    ) -> Vec<Stretch<'c>> {
+        let mut stretches = Vec::new();
+        let mut at = 0;
         for range in slots {
             let Some(file) = self.file_of(range.start) else {
                 continue;
             };
-            let range = range.start..range.end.min(file.slots().end);
-            let local = range.start - file.first_slot..range.end - file.first_slot;
-            let meanings = &mut meanings[range];
-            let (vectors, inverse_lengths) = file.segment.vectors_of(local.clone());
-            cosines(vector, vectors, inverse_lengths, |at, cosine| {
-                if let Some(meaning) = meanings.get_mut(at) {
-                    *meaning = nearness(cosine);
-                }
-            });
-            if !file.living.is_all() {
-                for (meaning, chunk) in meanings.iter_mut().zip(local) {
-                    *meaning *= u32::from(file.living.has(chunk));
-                }
+            let end = range.end.min(file.slots().end);
+            let mut start = range.start.max(at);
+            while start < end {
+                let next = end.min(start + STRETCH);
+                let (_, from_start) = std::mem::take(&mut meanings).split_at_mut(start - at);
+                let (here, behind) = from_start.split_at_mut(next - start);
+                stretches.push(Stretch {
+                    file,
+                    chunks: start - file.first_slot..next - file.first_slot,
+                    meanings: here,
+                });
+                meanings = behind;
+                (start, at) = (next, next);
             }
         }
-        meanings
+        stretches
+    }
+
+    /// Returns the end of the last slot.
+    fn end(&self) -> usize {
+        self.files.last().map_or(0, |file| file.slots().end)
+    }
+}
+
+/// Neighbouring slots of one file, and the similarities of their chunks.
+struct Stretch<'c> {
+    file: &'c CorpusSegment,
+    /// The numbers of the chunks in the file.
+    chunks: Range<usize>,
+    meanings: &'c mut [u32],
+}
+
+impl Stretch<'_> {
+    /// Computes the similarities.
+    fn compare(self, vector: &[i8]) {
+        let Self {
+            file,
+            chunks,
+            meanings,
+        } = self;
+        let (vectors, inverse_lengths) = file.segment.vectors_of(chunks.clone());
+        cosines(vector, vectors, inverse_lengths, |at, cosine| {
+            if let Some(meaning) = meanings.get_mut(at) {
+                *meaning = nearness(cosine);
+            }
+        });
+        if !file.living.is_all() {
+            for (meaning, chunk) in meanings.iter_mut().zip(chunks) {
+                *meaning *= u32::from(file.living.has(chunk));
+            }
+        }
     }
 }
 
@@ -317,7 +380,8 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
         .iter()
         .map(|chunk| {
             let together = ranked.together(*chunk);
-            (together, ranked.favour(*chunk, words[*chunk] + together))
+            let words = u64::from(words[*chunk]) + together;
+            (together, ranked.favour(*chunk, words))
         })
         .collect();
     let mut hits: Vec<(usize, ChunkHit)> = chunks
@@ -325,7 +389,7 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
         .zip(boosts)
         .zip(numbers)
         .map(|((chunk, (together, favour)), number)| {
-            let words = words[*chunk] + together + favour;
+            let words = u64::from(words[*chunk]) + together + favour;
             let lexical = ((words * factor) >> 32).min(WHOLE);
             let semantic = u64::from(meanings[*chunk]);
             let hit = ChunkHit {
@@ -404,7 +468,7 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
     fn choose(
         &mut self,
         first: usize,
-        words: &[u64],
+        words: &[u32],
         meanings: &[u32],
         weights: Weights,
         factor: u64,
@@ -415,7 +479,7 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
             // Which chunks match is unpredictable, so there is no branch before their score is known.
             let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
             total += usize::from(is_match);
-            let score = weights.fused((words * factor) >> 32, semantic);
+            let score = weights.fused((u64::from(*words) * factor) >> 32, semantic);
             if is_match & (score >= least) {
                 self.offer(score, slot);
                 least = self.least;

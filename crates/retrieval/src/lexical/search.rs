@@ -196,8 +196,9 @@ pub struct RankedPassages<'a, F> {
     lists: PostingListCache<'a>,
     wanted: Vec<QueryTerm>,
     neighbours: Vec<Neighbours>,
-    /// The score of the query items for each passage; 0 for those that do not match.
-    scores: Vec<u64>,
+    /// The score of the query items for each passage; 0 for those that do not match. Even the score of the longest query
+    /// is far below what 32 bits hold, and every search goes through all of them.
+    scores: Vec<u32>,
     /// The score of a passage that has every query item as often as counts.
     reachable: u64,
     /// The passages that have the quoted words, in order, if only these match.
@@ -224,7 +225,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
             .into_iter()
             .map(|passage| {
                 let together = self.together(passage);
-                let sum = self.scores[passage] + together;
+                let sum = u64::from(self.scores[passage]) + together;
                 let favour = self.favour(passage, sum);
                 Hit {
                     passage,
@@ -254,7 +255,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     }
 
     /// Returns the score of the query items for each passage; 0 for those that do not match.
-    pub(crate) fn scores(&self) -> &[u64] {
+    pub(crate) fn scores(&self) -> &[u32] {
         &self.scores
     }
 
@@ -275,19 +276,19 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     }
 
     fn plain(&self, passage: usize) -> u64 {
-        self.scores[passage] * (100 + (self.favour)(passage)) / 100
+        u64::from(self.scores[passage]) * (100 + (self.favour)(passage)) / 100
     }
 
     /// Returns the score of adjacent query words that are adjacent in the passage.
     pub(crate) fn together(&self, passage: usize) -> u64 {
-        let places_of = |list: usize| {
-            let posting = posting_of(self.lists.of(list), passage)?;
-            Some(self.lists.places(list, posting))
-        };
+        let posting_in = |list: usize| posting_of(self.lists.of(list), passage);
         self.neighbours
             .iter()
             .filter_map(|pair| {
-                let (first, second) = (places_of(pair.one)?, places_of(pair.next)?);
+                // Most passages have only one of the words, and positions have to be read.
+                let (one, next) = (posting_in(pair.one)?, posting_in(pair.next)?);
+                let first = self.lists.places(pair.one, one);
+                let second = self.lists.places(pair.next, next);
                 let mut places = first.iter();
                 let follows = places.any(|place| second.binary_search(&(place + 1)).is_ok());
                 follows.then_some(pair.score)
@@ -354,7 +355,7 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     };
     let wanted = wanted(&mut lists, query, &mut remarks);
     let reachable = reachable(index, &wanted, &remarks);
-    let mut scores = vec![0_u64; index.len()];
+    let mut scores = vec![0_u32; index.len()];
     let mut best = Vec::new();
     for one in &wanted {
         add_up(one, &lists, &mut best, &mut scores);
@@ -550,12 +551,13 @@ fn with_phrase(lists: &mut PostingListCache<'_>, phrase: &[String]) -> Vec<usize
 fn add_up(
     wanted: &QueryTerm,
     lists: &PostingListCache<'_>,
-    best: &mut Vec<u64>,
-    scores: &mut [u64],
+    best: &mut Vec<u32>,
+    scores: &mut [u32],
 ) {
     if let [only] = wanted.alternatives.as_slice() {
         for posting in lists.of(only.list) {
-            scores[posting.passage as usize] += value(only.factor, posting);
+            let score = &mut scores[posting.passage as usize];
+            *score = score.saturating_add(small_value(only.factor, posting));
         }
         return;
     }
@@ -563,10 +565,11 @@ fn add_up(
     for alternative in &wanted.alternatives {
         for posting in lists.of(alternative.list) {
             // Only what exceeds the best score so far is added.
-            let score = value(alternative.factor, posting);
+            let score = small_value(alternative.factor, posting);
             let best = &mut best[posting.passage as usize];
             if score > *best {
-                scores[posting.passage as usize] += score - *best;
+                let sum = &mut scores[posting.passage as usize];
+                *sum = sum.saturating_add(score - *best);
                 *best = score;
             }
         }
@@ -601,6 +604,10 @@ fn words_of(item: &Item) -> &[String] {
 fn value(factor: u64, posting: &Posting) -> u64 {
     // A match never scores zero.
     (factor * u64::from(posting.weight) / ONE).max(1)
+}
+
+fn small_value(factor: u64, posting: &Posting) -> u32 {
+    u32::try_from(value(factor, posting)).unwrap_or(u32::MAX)
 }
 
 fn posting_of(postings: &[Posting], passage: usize) -> Option<&Posting> {

@@ -224,12 +224,6 @@ impl LexicalSegment {
         words.collect()
     }
 
-    /// Returns whether `word` is the only word with this stem, and is not also a name.
-    pub(super) fn has_no_form_but(&self, stem: &str, word: &str) -> bool {
-        let forms = self.stem(stem);
-        forms.is_empty() || (forms.len() == 1 && self.term(word) == forms)
-    }
-
     /// Calls `take` for every passage with the term of this number, in order, at most once each.
     #[inline]
     pub(super) fn list(&self, number: usize, take: impl FnMut(TermCount)) {

@@ -1,6 +1,6 @@
 //! The words of several files, of which some passages are live: an index that can grow.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -68,24 +68,30 @@ impl LivePassages {
 }
 
 /// The key of a cached list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ListKey {
     Term(String),
     Stem(String),
 }
 
-/// A cache of lists, the most recently used at the end.
+/// The lists of a term or a stem: the index of a file and the number of the list there, in the order of the files.
+type ListNumbers = Arc<[(usize, usize)]>;
+
+/// A cache of lists, the most recently used at the end, and of where lists are.
 #[derive(Debug, Default)]
 struct Memory {
     lists: Vec<(ListKey, Arc<Vec<Posting>>)>,
     /// Total number of postings in it.
     passages: usize,
+    numbers: HashMap<ListKey, ListNumbers>,
 }
 
 /// Shorter lists are built as quickly as they are looked up.
 const SHORTEST_REMEMBERED: usize = 512;
 /// The most postings in all cached lists together: 8 MiB.
 const MOST_REMEMBERED: usize = 1 << 19;
+/// The most terms and stems whose lists need not be looked up in every file again.
+const MOST_NUMBERED: usize = 1_024;
 
 impl Memory {
     fn find(&mut self, key: &ListKey) -> Option<Arc<Vec<Posting>>> {
@@ -154,13 +160,36 @@ impl Segments {
         frequency
     }
 
+    /// Returns where the lists of a term or a stem are. Every file has dictionaries of its own, so that a look-up costs
+    /// more than a short list.
+    fn numbers(&self, key: &ListKey) -> ListNumbers {
+        if let Some(known) = self.memory.lock().numbers.get(key) {
+            return Arc::clone(known);
+        }
+        let files = self.files.iter().enumerate();
+        let numbers = files.flat_map(|(at, file)| {
+            let numbers = match key {
+                ListKey::Term(term) => file.words.term(term),
+                ListKey::Stem(stem) => file.words.stem(stem),
+            };
+            numbers.into_iter().map(move |number| (at, number))
+        });
+        let numbers: ListNumbers = numbers.collect();
+        let mut memory = self.memory.lock();
+        if memory.numbers.len() >= MOST_NUMBERED {
+            memory.numbers.clear();
+        }
+        memory.numbers.insert(key.clone(), Arc::clone(&numbers));
+        numbers
+    }
+
     /// Returns a list from the cache, or builds it.
-    fn remembered(&self, key: ListKey, terms: impl Fn(&LexicalSegment) -> Vec<usize>) -> List<'_> {
+    fn remembered(&self, key: ListKey) -> List<'_> {
         let memory = || self.memory.lock();
         if let Some(list) = memory().find(&key) {
             return List::Shared(list);
         }
-        let mut list = self.with(terms);
+        let mut list = self.with(&self.numbers(&key));
         if list.len() < SHORTEST_REMEMBERED {
             return List::Made(list);
         }
@@ -180,20 +209,24 @@ impl Segments {
         rank(self, query, phrases, favour)
     }
 
-    /// Returns the passages with one of the terms whose numbers `terms` returns for each file.
-    fn with(&self, terms: impl Fn(&LexicalSegment) -> Vec<usize>) -> Vec<Posting> {
+    /// Returns the passages that are in one of these lists.
+    fn with(&self, numbers: &[(usize, usize)]) -> Vec<Posting> {
         // Shorter lists are not worth remembering, and longer ones need not grow from nothing.
         let mut postings = Vec::with_capacity(SHORTEST_REMEMBERED);
-        for file in &self.files {
-            match terms(&file.words).as_slice() {
+        for in_file in numbers.chunk_by(|(one, _), (next, _)| one == next) {
+            match in_file {
                 [] => {}
-                [one] => file.each(*one, |counted| {
-                    postings.push(self.posting(file, &counted));
-                }),
-                several => {
+                [(file, number)] => {
+                    let file = &self.files[*file];
+                    file.each(*number, |counted| {
+                        postings.push(self.posting(file, &counted));
+                    });
+                }
+                [(file, _), ..] => {
+                    let file = &self.files[*file];
                     let mut merged = Vec::new();
-                    for list in several {
-                        file.each(*list, |counted| merged.push(counted));
+                    for (_, number) in in_file {
+                        file.each(*number, |counted| merged.push(counted));
                     }
                     add_up(&mut merged);
                     postings.extend(merged.iter().map(|counted| self.posting(file, counted)));
@@ -241,16 +274,21 @@ impl TermSource for Segments {
     }
 
     fn with_term(&self, term: &str) -> List<'_> {
-        self.remembered(ListKey::Term(term.to_owned()), |words| words.term(term))
+        self.remembered(ListKey::Term(term.to_owned()))
     }
 
     fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>> {
-        let is_only = self
-            .files
-            .iter()
-            .all(|file| file.words.has_no_form_but(stem, word));
-        let lists = |words: &LexicalSegment| words.stem(stem);
-        (!is_only).then(|| self.remembered(ListKey::Stem(stem.to_owned()), lists))
+        let key = ListKey::Stem(stem.to_owned());
+        let forms = self.numbers(&key);
+        let word = self.numbers(&ListKey::Term(word.to_owned()));
+        // Whether `word` is the only word with this stem in each file that has one, and not also a name there.
+        let is_only = forms
+            .chunk_by(|(one, _), (next, _)| one == next)
+            .all(|forms| {
+                let in_file = word.iter().filter(|(file, _)| *file == forms[0].0);
+                forms.len() == 1 && in_file.eq(forms)
+            });
+        (!is_only).then(|| self.remembered(key))
     }
 
     fn places(&self, posting: &Posting, word: &str) -> WordPositions<'_> {

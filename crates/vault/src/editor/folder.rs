@@ -92,6 +92,12 @@ impl DocumentFolder {
             .map_err(|error| self.missing(error))
     }
 
+    /// The bytes of the document at `path`, if its file has exactly this path and it takes no more than a look.
+    pub(super) fn read_in_place(&self, path: &NotePath) -> Option<Vec<u8>> {
+        self.check_path(path).ok()?;
+        self.root.read_in_place(path, self.max_document_bytes)
+    }
+
     /// The bytes of the file at `path`, however many, or `None` if there is no file.
     pub(super) fn read_any(&self, path: &NotePath) -> Result<Option<Vec<u8>>, EditorError> {
         match self.root.read(path, u64::MAX - 1) {

@@ -7,7 +7,7 @@ pub(super) mod section;
 mod sighting;
 mod view;
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, cell::Cell, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 use sectile_markdown::{Digest, Source, align};
@@ -35,6 +35,48 @@ pub(super) struct DocumentReader {
     made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
 }
 
+/// Reads the documents that one call needs. What other processes have recorded is read before the first of them, not before
+/// each: a document whose bytes are not those that its ids are recorded for is looked at again.
+#[derive(Debug)]
+pub struct ViewBatch<'e> {
+    reader: &'e DocumentReader,
+    is_caught_up: Cell<bool>,
+}
+
+impl<'e> ViewBatch<'e> {
+    pub(super) fn new(reader: &'e DocumentReader) -> Self {
+        Self {
+            reader,
+            is_caught_up: Cell::new(false),
+        }
+    }
+
+    /// Returns the document at `path` as it is on disk now.
+    ///
+    /// # Errors
+    /// [`EditorError`] when it cannot be read.
+    pub fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        match self.look(path) {
+            Some(Some(view)) => Ok(view),
+            Some(None) => self.reader.or_unrecorded(path, self.reader.locked(path)),
+            None => self.reader.view_behind_links(path),
+        }
+    }
+
+    /// Looks at a document whose file has exactly this path, and returns it if its ids are recorded for exactly its bytes.
+    /// `None` if more than a look is needed.
+    fn look(&self, path: &NotePath) -> Option<Option<Arc<View>>> {
+        let DocumentReader { folder, store, .. } = self.reader;
+        let bytes = folder.read_in_place(path)?;
+        let state = match self.is_caught_up.get() {
+            true => store.state(),
+            false => store.current_state().ok()?,
+        };
+        self.is_caught_up.set(true);
+        self.reader.known(&state, path, &bytes).ok()
+    }
+}
+
 /// Delay before another look at a file that another program is just writing.
 const SETTLING: Duration = Duration::from_millis(4);
 const MOST_LOOKS: usize = 50;
@@ -54,11 +96,25 @@ impl DocumentReader {
 
     /// Returns the document at `path` as it is on disk now.
     pub(super) fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        ViewBatch::new(self).view(path)
+    }
+
+    /// Like [`Self::view`], wherever links lead.
+    fn view_behind_links(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.folder.check_path(path)?;
         let located = self.folder.locate(path)?;
         // A link may have the name of a document but lead to something else.
         self.folder.check_path(located.path())?;
-        match self.recorded(located.path()) {
+        self.or_unrecorded(located.path(), self.recorded(located.path()))
+    }
+
+    /// Returns the document at `real` as it was read, or without recording anything if that is not possible.
+    fn or_unrecorded(
+        &self,
+        real: &NotePath,
+        read: Result<Arc<View>, EditorError>,
+    ) -> Result<Arc<View>, EditorError> {
+        match read {
             Err(
                 EditorError::ReadOnly
                 | EditorError::NotPermitted
@@ -67,7 +123,7 @@ impl DocumentReader {
                 | EditorError::JournalTooNew
                 | EditorError::StrangePrivateFile { .. }
                 | EditorError::Io(_),
-            ) => self.unrecorded(located.path()),
+            ) => self.unrecorded(real),
             result => result,
         }
     }
@@ -83,6 +139,11 @@ impl DocumentReader {
                 return Ok(view);
             }
         }
+        self.locked(real)
+    }
+
+    /// Returns a document that is not known as it is.
+    fn locked(&self, real: &NotePath) -> Result<Arc<View>, EditorError> {
         let _locks = self.store.lock_documents([real.as_str()], &|| false)?;
         self.settled(real)
     }

@@ -8,7 +8,7 @@ use std::{io, path::Path};
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, File, OpenOptions};
 
-use super::{ReadError, Root, is_private, read_bounded, read_error};
+use super::{ReadError, Root, is_private, open_file_path, read_bounded, read_error};
 use crate::{FileStamp, NotePath, walk::stamp};
 
 impl Root {
@@ -38,6 +38,27 @@ impl Root {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the bytes of `note` if its file has exactly this path, which is the case for nearly every note and takes
+    /// few system calls. `None` says nothing: a link may be on the way, the system may spell a name differently or not
+    /// say how, and the file may be missing, too large or unreadable.
+    pub(crate) fn read_in_place(&self, note: &NotePath, limit: u64) -> Option<Vec<u8>> {
+        if is_private(note.as_str()) {
+            return None;
+        }
+        let file = open_file(&self.dir().ok()?, note.as_str()).ok()?;
+        // A file that is replaced just now has another path already.
+        let path = open_file_path(&file)?;
+        if path.strip_prefix(self.location()).ok()? != Path::new(note.as_str()) {
+            return None;
+        }
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() || metadata.len() > limit {
+            return None;
+        }
+        let bytes = read_bounded(&file, metadata.len(), limit).ok()?;
+        (bytes.len() as u64 <= limit).then_some(bytes)
     }
 
     /// Reads a file; returns its stamps before and after too.
@@ -202,6 +223,31 @@ mod tests {
             "a/b/one.md/x.md",
         ] {
             assert!(by_folder(&vault, path).is_err(), "{path}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_a_file_with_exactly_this_path_is_read_in_place() {
+        let (_folder, vault, root) = fixture();
+        fs::create_dir_all(vault.join("deep/er")).unwrap();
+        fs::write(vault.join("deep/er/one.md"), "one").unwrap();
+        symlink("one.md", vault.join("deep/er/link.md")).unwrap();
+        symlink("deep", vault.join("by")).unwrap();
+        fs::create_dir_all(vault.join(".sectile")).unwrap();
+        fs::write(vault.join(".sectile/own.md"), "own").unwrap();
+        let read =
+            |path: &str, limit| root.read_in_place(&NotePath::parse_vault(path).unwrap(), limit);
+        assert_eq!(read("deep/er/one.md", 3), Some(b"one".to_vec()));
+        assert_eq!(read("deep/er/one.md", 2), None);
+        for path in [
+            "deep/er/link.md",
+            "by/er/one.md",
+            "deep/er",
+            "none.md",
+            ".sectile/own.md",
+        ] {
+            assert_eq!(read(path, 100), None, "{path}");
         }
     }
 

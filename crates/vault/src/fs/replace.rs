@@ -180,6 +180,11 @@ impl Root {
     /// Finds the file or folder that `path` leads to, if it exists.
     #[must_use]
     pub fn find(&self, path: &NotePath) -> Option<PathEntry> {
+        // Where there is nothing, not even a link, there is no need to find out what the path leads to.
+        let there = self.dir().ok()?.symlink_metadata(path.as_str());
+        if there.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return None;
+        }
         let LocatedNote {
             folder, name, path, ..
         } = self.locate(path).ok()?;

@@ -1,9 +1,11 @@
 //! Reads the text of a query.
 
 use sectile_markdown::name_key;
+use sectile_retrieval::MAX_QUERY_BYTES;
 
 use super::{
-    Filter, FilterTerm, FolderQuery, HitOrder, TaskFilter, dates::time, filter::FieldValue,
+    Filter, FilterTerm, FolderQuery, HitOrder, QueryWords, TaskFilter, dates::time,
+    filter::FieldValue,
 };
 use crate::query::SearchQuery;
 
@@ -19,8 +21,6 @@ pub struct QueryMistake {
 
 /// Characters shown of a filter.
 const MOST_SHOWN: usize = 60;
-/// Dropped words that are named.
-const MOST_DROPPED: usize = 100;
 
 /// A part of a query between white space.
 struct Token<'t> {
@@ -48,8 +48,8 @@ impl FolderQuery {
     ) -> Result<Self, QueryMistake> {
         let mut query = Self {
             text: String::new(),
-            words: None,
-            dropped_words: Vec::new(),
+            words: QueryWords::None,
+            long_words: Vec::new(),
             phrases: Vec::new(),
             terms: Vec::new(),
             tasks: None,
@@ -76,13 +76,7 @@ impl FolderQuery {
             }
         }
         query.text = words.join(" ");
-        (query.words, query.dropped_words) = searchable(&query.text);
-        if let Some(words) = &mut query.words {
-            query
-                .phrases
-                .iter()
-                .for_each(|phrase| words.require(phrase));
-        }
+        (query.words, query.long_words) = searchable(&query.text);
         Ok(query)
     }
 
@@ -192,31 +186,28 @@ impl<'t> Token<'t> {
     }
 }
 
-/// Returns the query for as much of `text` as can be searched for, and the words that are left out. An index that knows
-/// how frequent words are chooses better, from [`FolderQuery::text`].
-fn searchable(text: &str) -> (Option<SearchQuery>, Vec<String>) {
-    let mut words: Vec<&str> = text.split_whitespace().collect();
-    if words.is_empty() {
-        return (None, Vec::new());
-    }
+/// Returns the words of `text` that can be searched for, and those that are too long, or the start of each.
+fn searchable(text: &str) -> (QueryWords, Vec<String>) {
     if let Ok(query) = SearchQuery::parse(text) {
-        return (Some(query), Vec::new());
+        let is_empty = text.trim().is_empty();
+        let words = match is_empty {
+            true => QueryWords::None,
+            false => QueryWords::Few(query),
+        };
+        return (words, Vec::new());
     }
-    let mut dropped = Vec::new();
-    while !words.is_empty() {
-        if let Ok(query) = SearchQuery::parse(words.join(" ")) {
-            dropped.sort();
-            dropped.dedup();
-            dropped.truncate(MOST_DROPPED);
-            return (Some(query), dropped);
-        }
-        let rest = words.split_off(words.len() / 2);
-        let shown = rest
-            .iter()
-            .map(|word| word.chars().take(MOST_SHOWN).collect());
-        dropped.extend(shown);
-    }
-    (None, dropped)
+    let words = text.split_whitespace();
+    let (words, long): (Vec<&str>, Vec<&str>) =
+        words.partition(|word| word.len() <= MAX_QUERY_BYTES);
+    let shown = long.iter();
+    let shown = shown.map(|word| word.chars().take(MOST_SHOWN).collect());
+    let text = words.join(" ");
+    let words = match SearchQuery::parse(text.as_str()) {
+        Ok(_) if words.is_empty() => QueryWords::None,
+        Ok(query) => QueryWords::Few(query),
+        Err(_) => QueryWords::Many(text),
+    };
+    (words, shown.collect())
 }
 
 /// Returns the first token of `text`, and the text after it.

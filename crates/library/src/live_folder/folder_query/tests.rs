@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use sectile_markdown::NotePath;
+use sectile_retrieval::MAX_QUERY_WORDS;
 
 use super::*;
 use crate::{live_folder::testing::note, storage::NotebookStamp};
@@ -25,7 +26,12 @@ fn mistake(text: &str) -> String {
 }
 
 fn words(text: &str) -> Option<String> {
-    parsed(text).words().map(|words| words.text().to_owned())
+    searched(&parsed(text)).map(|(words, _)| words.text().to_owned())
+}
+
+/// Returns what a query searches for in a folder without notes.
+fn searched(query: &FolderQuery) -> Option<(SearchQuery, Vec<String>)> {
+    query.words(&Corpus::new(Vec::new(), &[]))
 }
 
 fn harbour() -> NoteRecord {
@@ -161,10 +167,18 @@ fn words_are_words() {
 fn a_long_question_is_never_refused() {
     let many: Vec<String> = (0..10_000).map(|number| format!("word{number}")).collect();
     let query = parsed(&format!("tag:x {}", many.join(" ")));
-    assert!(query.words().is_some() && query.has_filters());
-    assert_eq!(query.dropped_words().len(), 100);
+    let (searched_for, dropped) = searched(&query).unwrap();
+    assert!(query.has_filters());
+    assert_eq!(searched_for.parsed().terms().count(), MAX_QUERY_WORDS);
+    // A number is a word of its own.
+    assert_eq!(dropped.len(), many.len() + 1 - MAX_QUERY_WORDS);
     assert_eq!(query.text(), many.join(" "));
-    assert!(parsed(&"x".repeat(1_000_000)).words().is_none());
+    assert!(searched(&parsed(&"x".repeat(1_000_000))).is_none());
+    // A word that is too long does not keep others from being searched for.
+    let query = parsed(&format!("hay {}", "x".repeat(5_000)));
+    let (searched_for, dropped) = searched(&query).unwrap();
+    assert_eq!(searched_for.text(), "hay");
+    assert_eq!(dropped, ["x".repeat(60)]);
 }
 
 #[test]
@@ -224,7 +238,7 @@ proptest! {
         for filter in ["tag", "path", "status"] {
             let text = format!("{filter}:{value}");
             if let Ok(query) = FolderQuery::parse(&text, NOW, &is_field)
-                && query.words().is_none()
+                && searched(&query).is_none()
             {
                 let opposite = parsed(&format!("-{text}"));
                 prop_assert_ne!(query.matches(&note), opposite.matches(&note), "{}", text);

@@ -65,18 +65,19 @@ fn twins() -> (TestDesk, TestDesk) {
     for (path, text) in HIDDEN {
         with.overwrite(path, text);
     }
-    // Order by time must not depend on how fast the files were written.
     for desk in [&with, &without] {
-        for (n, (path, _)) in VISIBLE.iter().enumerate() {
-            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + n as u64);
-            let file = fs::File::options()
-                .append(true)
-                .open(desk.location(path))
-                .unwrap();
-            file.set_modified(time).unwrap();
-        }
+        date_visible(|path| desk.location(path));
     }
     (with, without)
+}
+
+/// Gives the visible notes times, because their order by time must not depend on how fast they were written.
+fn date_visible(location: impl Fn(&str) -> std::path::PathBuf) {
+    for (n, (path, _)) in VISIBLE.iter().enumerate() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + n as u64);
+        let file = fs::File::options().append(true).open(location(path));
+        file.unwrap().set_modified(time).unwrap();
+    }
 }
 
 /// Every kind of call that could show that something is there.
@@ -367,6 +368,7 @@ fn two_servers() -> (TestVault, TestVault) {
         for (path, text) in VISIBLE {
             vault.note(&format!("work/{path}"), text);
         }
+        date_visible(|path| vault.root().join("work").join(path));
     }
     for (path, text) in HIDDEN.iter().chain(VISIBLE) {
         both.note(&format!("home/{path}"), text);

@@ -8,7 +8,10 @@ use sectile_library::left_out::WhyLeftOut;
 use sectile_library::live_folder::{FolderState, IndexProgress, LinkEdge, LinkTarget};
 use sectile_markdown::{Digest, NamedBlock, Span, sentence_around};
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, visible};
-use sectile_vault::{NotePath, editor::View};
+use sectile_vault::{
+    NotePath,
+    editor::{View, ViewBatch},
+};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -96,6 +99,7 @@ type UnreadNotes = Vec<(NotePath, WhyLeftOut)>;
 struct RootLinks<'a> {
     root: &'a DeskRoot,
     state: Arc<FolderState>,
+    views: ViewBatch<'a>,
     edges: Vec<LinkEdge>,
     /// The documents that were asked about and are not indexed, if their own links were asked for.
     unread: UnreadNotes,
@@ -123,6 +127,7 @@ fn handle(
         let state = state.map_err(|error| library_failure(&error))?;
         let (edges, unread) = edges(&roots, root, &state, &target, &params)?;
         found.push(RootLinks {
+            views: root.folder.editor.view_batch(),
             root,
             state,
             edges,
@@ -295,10 +300,10 @@ struct QuotedDocuments<'l>(HashMap<(&'l str, &'l NotePath), Option<Arc<View>>>);
 
 impl<'l> QuotedDocuments<'l> {
     /// Returns a document as it is in this call; `None` if it cannot be read.
-    fn of(&mut self, root: &'l DeskRoot, path: &'l NotePath) -> Option<Arc<View>> {
-        let read = || root.folder.editor.view(path).ok();
+    fn of(&mut self, of: &'l RootLinks<'_>, path: &'l NotePath) -> Option<Arc<View>> {
+        let read = || of.views.view(path).ok();
         self.0
-            .entry((&root.name, path))
+            .entry((&of.root.name, path))
             .or_insert_with(read)
             .clone()
     }
@@ -311,7 +316,7 @@ fn listed<'l>(
     edge: &'l LinkEdge,
     views: &mut QuotedDocuments<'l>,
 ) -> Option<ListedLink> {
-    let view = views.of(of.root, &edge.from)?;
+    let view = views.of(of, &edge.from)?;
     if of.state.note(&edge.from)?.digest != *view.hash() {
         return None;
     }
@@ -351,7 +356,7 @@ fn note_id<'l>(
     views: &mut QuotedDocuments<'l>,
 ) -> String {
     let offset = target_offset(&of.state, target);
-    let section = offset.and_then(|offset| Some((offset, views.of(of.root, path)?)));
+    let section = offset.and_then(|offset| Some((offset, views.of(of, path)?)));
     match section {
         Some((offset, view)) => section_id(roots, of.root, &view, offset),
         None => roots.id_of(of.root, path.as_str(), None),

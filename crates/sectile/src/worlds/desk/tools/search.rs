@@ -9,7 +9,7 @@ use sectile_library::{
 };
 use sectile_markdown::Digest;
 use sectile_mcp::{AnswerFacts, CallContext, Failure, Tool, quoted, visible};
-use sectile_vault::editor::{View, part_hash};
+use sectile_vault::editor::{View, ViewBatch, part_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -93,6 +93,7 @@ struct SearchResult {
 struct RootHits<'a> {
     root: &'a DeskRoot,
     state: Arc<FolderState>,
+    views: ViewBatch<'a>,
     found: FolderHits,
 }
 
@@ -133,6 +134,7 @@ fn handle(
             found.push(RootHits {
                 root,
                 state: Arc::clone(state),
+                views: root.folder.editor.view_batch(),
                 found: hits.map_err(|error| library_failure(&error))?,
             });
         }
@@ -297,7 +299,7 @@ fn section_key<'h>(ranked: &RankedHit<'h>) -> (&'h str, &'h str, &'h [String]) {
 /// Reads the document of a hit, and finds the section that the hit is in. `None` if the text that was found is gone.
 fn readable(roots: &VisibleRoots<'_>, ranked: &RankedHit<'_>) -> Option<ReadItem> {
     let RankedHit { of, hit } = ranked;
-    let view = of.root.folder.editor.view(&hit.path).ok()?;
+    let view = of.views.view(&hit.path).ok()?;
     let note = of.state.note(&hit.path)?;
     if *view.hash() != note.digest {
         return None;
