@@ -35,7 +35,9 @@ pub use self::{
     lexicon::{Lexicon, PassageTerm, PassageTerms},
     passages::{PassageReader, PassageWords},
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError, WordTest},
-    search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, RankedPassages, Remarks},
+    search::{
+        Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, RankedPassages, Remarks, Suggestion,
+    },
     spelling::Vocabulary,
 };
 

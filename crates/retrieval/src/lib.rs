@@ -33,8 +33,8 @@ pub use embedding::{
 pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,
-    PassageWords, Query, QueryError, RANKING, RankedPassages, Remarks, Statistics, Vocabulary,
-    WordTest,
+    PassageWords, Query, QueryError, RANKING, RankedPassages, Remarks, Statistics, Suggestion,
+    Vocabulary, WordTest,
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{

@@ -146,7 +146,7 @@ proptest! {
     #[test]
     fn files_rank_like_the_index_in_memory(
         documents in documents(),
-        query in "([a-c]{1,3}(ing)? |maxa |\"[ab] [ab]\" |漢 |max_a ){1,4}",
+        query in "([a-c]{1,3}(ing)? |maxa |\"[ab] [ab]\" |漢 |max_a |abtove |titel |above ){1,4}",
     ) {
         let all: Vec<&Vec<String>> = documents.iter().collect();
         let places: Vec<DocumentLocation> = (0..all.len()).map(|at| place(0, at)).collect();
@@ -261,6 +261,29 @@ fn a_long_question_is_answered() {
     );
 }
 
+#[test]
+fn a_long_question_keeps_words_that_occur_in_another_form() {
+    let documents = [vec!["we configured many boats".to_owned()]];
+    let corpus = Corpus::new(vec![segment(&[&documents[0]])], &[place(0, 0)]);
+    let many: String = (0..40)
+        .map(|number| format!("z{} ", "q".repeat(number)))
+        .collect();
+    let (query, dropped) = corpus.lenient_query(&format!("{many} configuring boat"));
+    assert!(
+        ["configuring", "boat"]
+            .iter()
+            .all(|word| query.terms().any(|term| term == *word))
+    );
+    assert_eq!(dropped.len(), 42 - crate::MAX_QUERY_WORDS);
+    assert_eq!(corpus.search(&query, "", None, 9).hits.len(), 1);
+    // Without a word that can be looked for there is nothing to find.
+    for text in ["🚢 ".repeat(3_000), "\"\" ".repeat(3_000), String::new()] {
+        let (query, dropped) = corpus.lenient_query(&text);
+        assert!(query.is_empty() && dropped.is_empty());
+        assert_eq!(corpus.search(&query, "", None, 9).total, 0);
+    }
+}
+
 /// Returns the statistics that a database would have of all records.
 fn statistics(records: &[Record], query: &Query) -> Statistics {
     let mut statistics = Statistics {
@@ -306,7 +329,7 @@ proptest! {
     #[test]
     fn records_of_all_chunks_are_ranked_like_a_corpus_of_them(
         documents in documents(),
-        query in "([a-c]{1,3}(ing)? |\"[ab] [ab]\" |漢 |max_a |MaxA |house |abcab |car ){1,5}",
+        query in "([a-c]{1,3}(ing)? |\"[ab] [ab]\" |漢 |max_a |MaxA |house |abcab |car |garrage |repiaring ){1,5}",
     ) {
         let model = crate::built_in().unwrap();
         let bodies = ["The car is at the house.", "Repairing an automobile in the garage", ""];

@@ -71,6 +71,11 @@ impl StaticModel {
         self
     }
 
+    /// Returns whether its vocabulary has a word, in lower case, as a whole. It has the frequent words of the language.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        self.lazy().vocabulary.has_word(word)
+    }
+
     fn lazy(&self) -> &LazyTables {
         self.lazy.get_or_init(|| {
             let (scales, _) = self.rows.scales.as_chunks::<2>();

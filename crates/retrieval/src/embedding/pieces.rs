@@ -54,6 +54,11 @@ impl PieceVocabulary {
         self
     }
 
+    /// Returns whether a word, in lower case, is a piece by itself.
+    pub(super) fn has_word(&self, word: &str) -> bool {
+        self.starts.contains_key(word.as_bytes())
+    }
+
     /// Adds the pieces of `text`, punctuation included, until there are `most` or more.
     pub(super) fn tokens(&self, text: &str, pieces: &mut Vec<u32>, most: usize) {
         let mut rest = text;

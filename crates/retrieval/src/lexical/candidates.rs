@@ -70,22 +70,38 @@ impl Statistics {
     /// Returns the words of a query that no passage has in any form, which may be misspelt.
     #[must_use]
     pub fn unknown(&self, query: &Query) -> Vec<String> {
+        self.missing(query).0
+    }
+
+    /// Returns whether no passage has any of the words of a query, in any form.
+    pub(super) fn has_nothing_of(&self, query: &Query) -> bool {
+        !self.missing(query).1
+    }
+
+    /// Returns the words of a query that no passage has, and whether passages have others.
+    fn missing(&self, query: &Query) -> (Vec<String>, bool) {
         let mut unknown = Vec::new();
+        let mut has_others = false;
         for item in &query.items {
             let has_whole = !item.parts.is_empty() && self.has_term(&item.term);
             let words = match item.parts.as_slice() {
-                _ if has_whole => continue,
+                _ if has_whole => {
+                    has_others = true;
+                    continue;
+                }
                 [] => std::slice::from_ref(&item.term),
                 parts => parts,
             };
             for word in words {
                 let has_stem = stem(word).is_some_and(|stem| self.stems.contains_key(&*stem));
-                if !self.has_term(word) && !has_stem && !unknown.contains(word) {
+                if self.has_term(word) || has_stem {
+                    has_others = true;
+                } else if !unknown.contains(word) {
                     unknown.push(word.clone());
                 }
             }
         }
-        unknown
+        (unknown, has_others)
     }
 
     fn has_term(&self, term: &str) -> bool {

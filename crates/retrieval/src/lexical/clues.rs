@@ -26,6 +26,8 @@ impl Query {
             *known = weight.max(*known).max(1);
         };
         let with = |term: &String| statistics.terms.get(term).copied().filter(|with| *with > 0);
+        // Similar spellings are a last resort.
+        let is_last_resort = statistics.has_nothing_of(self);
         for item in &self.items {
             for word in words_of(item) {
                 let is_part = *word != item.term;
@@ -49,7 +51,8 @@ impl Query {
                     let weight = rarity(passages) * percent / 100;
                     offer(Clue::Term(word.clone()), weight.saturating_sub(already));
                 }
-                for near in statistics.nearest.get(word).into_iter().flatten() {
+                let nearest = statistics.nearest.get(word).filter(|_| is_last_resort);
+                for near in nearest.into_iter().flatten() {
                     let weight = with(near).map_or(0, rarity) * Form::Near.percent() / 100;
                     offer(Clue::Term(near.clone()), weight);
                 }

@@ -110,16 +110,20 @@ impl Query {
         if let Ok(query) = Self::parse(text) {
             return (query, Vec::new());
         }
-        let mut read = ReadWords::of(&text[..text.floor_char_boundary(MOST_READ)]);
+        let mut read = ReadWords::of(beginning(text));
         let mut kept: HashSet<String> = HashSet::new();
+        let mut phrases: HashSet<Vec<String>> = HashSet::new();
         read.phrases.retain(|phrase| {
+            if phrase.len() > MAX_QUERY_WORDS || phrases.len() == MAX_QUERY_WORDS {
+                return false;
+            }
             let new: HashSet<&String> =
                 phrase.iter().filter(|word| !kept.contains(*word)).collect();
-            let fits = kept.len() + new.len() <= MAX_QUERY_WORDS && phrase.len() <= MAX_QUERY_WORDS;
+            let fits = kept.len() + new.len() <= MAX_QUERY_WORDS;
             if fits {
                 kept.extend(phrase.iter().cloned());
             }
-            fits
+            fits && phrases.insert(phrase.clone())
         });
         let only_fillers = read.all.iter().all(|word| is_filler(word));
         let mut seen = HashSet::new();
@@ -153,20 +157,25 @@ impl Query {
             names,
             phrases,
         } = read;
-        let names = names.into_iter();
-        let names = names.filter(|(_, name)| name.parts.iter().all(|part| is_kept(part)));
-        let mut names: Vec<(usize, Item)> = names.take(MAX_QUERY_WORDS).collect();
-        let in_names = |at: usize| {
-            names
-                .iter()
-                .any(|(start, name)| (*start..start + name.parts.len()).contains(&at))
-        };
-        let in_phrase = |word: &String| phrases.iter().any(|phrase| phrase.contains(word));
-        let only_fillers = all.iter().all(|word| is_filler(word));
         let mut items: Vec<(usize, Item)> = Vec::new();
+        // A name may be written more often than it is looked for.
+        let mut in_names: HashSet<usize> = HashSet::new();
+        for (start, name) in names {
+            let is_known = items.iter().any(|(_, known)| known.term == name.term);
+            let has_room = items.len() < MAX_QUERY_WORDS;
+            if (is_known || has_room) && name.parts.iter().all(|part| is_kept(part)) {
+                in_names.extend(start..start + name.parts.len());
+                if !is_known {
+                    items.push((start, name));
+                }
+            }
+        }
+        let in_phrases: HashSet<&String> = phrases.iter().flatten().collect();
+        let only_fillers = all.iter().all(|word| is_filler(word));
+        let mut seen: HashSet<&String> = HashSet::new();
         for (at, word) in all.iter().enumerate().filter(|(_, word)| is_kept(word)) {
-            let counts = only_fillers || !is_filler(word) || in_phrase(word);
-            if counts && !in_names(at) {
+            let counts = only_fillers || !is_filler(word) || in_phrases.contains(word);
+            if counts && !in_names.contains(&at) && seen.insert(word) {
                 let parts = Vec::new();
                 let term = word.clone();
                 items.push((at, Item { term, parts }));
@@ -181,7 +190,6 @@ impl Query {
             .collect();
         neighbours.sort();
         neighbours.dedup();
-        items.append(&mut names);
         items.sort_by_key(|(at, _)| *at);
         let mut query = Self {
             items: Vec::new(),
@@ -249,6 +257,17 @@ impl Query {
     }
 }
 
+/// Returns the part of a long question that is read. It does not end inside a word, unless that is very long.
+fn beginning(text: &str) -> &str {
+    let read = &text[..text.floor_char_boundary(MOST_READ)];
+    if read.len() == text.len() {
+        return read;
+    }
+    let tail = read.floor_char_boundary(read.len() - MAX_QUERY_BYTES);
+    let space = read[tail..].rfind(char::is_whitespace);
+    space.map_or(read, |space| &read[..tail + space])
+}
+
 /// Finds out whether a text has a word of a query, in the forms in which a search finds it.
 #[derive(Clone, Debug)]
 pub struct WordTest {
@@ -273,6 +292,8 @@ impl WordTest {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn lenient(text: &str) -> (Vec<String>, Vec<String>) {
@@ -365,5 +386,84 @@ mod tests {
         assert!(dropped.is_empty());
         let (query, _) = Query::lenient(&"é".repeat(3_000_000), |_| 1);
         assert_eq!(query.terms().count(), 1);
+    }
+
+    #[test]
+    fn a_long_question_of_any_kind_becomes_a_small_query() {
+        let repeated = |text: &str| text.repeat((1 << 20) / text.len() + 1);
+        for (text, terms, phrases) in [
+            // Only words that say nothing: the rarest of them count, as all of a short one do.
+            ("what is the how and why of it with you ", 8..=10, 0..=0),
+            ("東京都の天気はどうですか ", 8..=32, 0..=0),
+            ("настройка сервера и клиента ", 4..=4, 0..=0),
+            ("إعداد الخادم والعميل ", 3..=3, 0..=0),
+            ("ตั้งค่าเซิร์ฟเวอร์", 4..=32, 0..=0),
+            ("🚢⚓\u{200d}🧭 ", 0..=0, 0..=0),
+            ("\u{0} \u{202e}\u{feff}", 0..=0, 0..=0),
+            ("\u{301}\u{300}\u{302}", 0..=1, 0..=0),
+            // Many phrases of few words, and many names of few parts.
+            ("\"a b\" \"b a\" \"a\" \"b\" \"\" ", 2..=2, 4..=4),
+            ("\"a\"", 1..=1, 1..=1),
+            ("\"", 0..=0, 0..=0),
+            ("max_doc_bytes server.tools ", 2..=2, 0..=0),
+            (
+                "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t.u.v.w.x.y.z ",
+                1..=32,
+                0..=0,
+            ),
+            ("x", 1..=1, 0..=0),
+            ("-", 0..=0, 0..=0),
+        ] {
+            let looked_up = std::cell::Cell::new(0);
+            let (query, dropped) = Query::lenient(&repeated(text), |word| {
+                looked_up.set(looked_up.get() + 1);
+                word.len()
+            });
+            assert!(terms.contains(&query.terms().count()), "{text}: {query:?}");
+            assert!(
+                phrases.contains(&query.phrases().count()),
+                "{text}: {query:?}"
+            );
+            assert!(looked_up.get() <= MOST_WEIGHED && query.neighbours.len() <= MAX_QUERY_WORDS);
+            assert!(dropped.len() <= 200, "{text}: {}", dropped.len());
+        }
+    }
+
+    #[test]
+    fn phrases_of_a_long_question_are_few() {
+        let letters = || (b'a'..=b'z').map(char::from);
+        let pairs = letters().flat_map(|one| letters().map(move |two| format!("\"{one} {two}\" ")));
+        let (query, _) = Query::lenient(&pairs.collect::<String>(), |_| 1);
+        assert_eq!(query.phrases().count(), MAX_QUERY_WORDS);
+        assert!(query.terms().count() <= MAX_QUERY_WORDS);
+    }
+
+    proptest! {
+        #[test]
+        fn a_long_question_is_bounded_and_takes_the_rarest(
+            text in "([a-z]{1,4}[ _.\"-]|漢字|в доке ?|🚢 |the |how ){0,400}",
+            seed in 1..50_usize,
+        ) {
+            let frequency = |word: &str| word.bytes().map(usize::from).sum::<usize>() * seed % 17;
+            let (query, dropped) = Query::lenient(&text, frequency);
+            prop_assert!(query.items.len() <= 2 * MAX_QUERY_WORDS);
+            prop_assert!(query.phrases.len() <= MAX_QUERY_WORDS);
+            prop_assert!(query.neighbours.len() <= MAX_QUERY_WORDS);
+            prop_assert_eq!(Query::lenient(&text, frequency), (query.clone(), dropped.clone()));
+            if Query::parse(&text).is_ok() {
+                prop_assert_eq!((query, dropped), (Query::parse(&text).unwrap(), vec![]));
+                return Ok(());
+            }
+            // Nothing that occurs is left out for something more frequent, unless that is quoted.
+            let quoted: HashSet<&String> = query.phrases.iter().flatten().collect();
+            let words = query.items.iter().flat_map(|item| match item.parts.as_slice() {
+                [] => std::slice::from_ref(&item.term),
+                parts => parts,
+            });
+            let words = words.filter(|word| !quoted.contains(word));
+            let most = words.map(|word| frequency(word)).max().unwrap_or_default();
+            let least = dropped.iter().map(|word| frequency(word)).filter(|one| *one > 0).min();
+            prop_assert!(least.is_none_or(|least| least >= most), "{least:?} {most}");
+        }
     }
 }

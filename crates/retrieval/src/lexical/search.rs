@@ -15,7 +15,7 @@ use super::{
 use crate::{analysis::stem, fixed_point::ONE};
 
 /// The name of these ranking rules and of the analysis. It changes whenever an answer may.
-pub const RANKING: &str = "sectile-bm25f-3";
+pub const RANKING: &str = "sectile-bm25f-4";
 
 /// The form in which a query item was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,10 +58,12 @@ impl Form {
 pub struct Remarks {
     /// Number of passages that matched.
     pub total: usize,
-    /// Query items that no passage has in any form.
+    /// Query items that no passage has in any form, and that were not replaced.
     pub unknown: Vec<String>,
-    /// Query items for which only similar spellings were found.
+    /// Query items that were replaced by similar spellings, because no passage has any of the items.
     pub corrected: Vec<Correction>,
+    /// Unknown items that may be misspelt. They were not replaced, because passages have other items.
+    pub suggested: Vec<Suggestion>,
     /// Whether no passage has the quoted words together, so that they were looked for separately.
     pub phrases_ignored: bool,
 }
@@ -103,9 +105,18 @@ pub struct Correction {
     pub used: Vec<String>,
 }
 
+/// A word that may be misspelt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The word in the query.
+    pub asked: String,
+    /// Words with almost the same spelling, the most likely first.
+    pub candidates: Vec<String>,
+}
+
 /// The most similar spellings looked for in place of one word.
 pub(super) const MOST_NEAR: usize = 3;
-/// The most unknown words corrected in a query. Each costs a walk through the dictionary.
+/// The most unknown words of a query that are corrected or have suggestions. Each costs a walk through the dictionary.
 pub const MOST_CORRECTED: usize = 8;
 /// Adjacent query words are looked for in this many of the best passages.
 const MOST_COMPARED: usize = 64;
@@ -395,13 +406,15 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     }
 }
 
-/// Returns the alternatives for each query item. Items that do not occur at all are noted in `remarks`.
+/// Returns the alternatives for each query item. Items that do not occur at all are noted in `remarks`. They are corrected
+/// only if nothing else would be found: what was meant may just not be there.
 fn wanted(
     lists: &mut PostingListCache<'_>,
     query: &Query,
     remarks: &mut Remarks,
 ) -> Vec<QueryTerm> {
     let mut wanted: Vec<QueryTerm> = Vec::new();
+    let mut missing: Vec<&String> = Vec::new();
     for item in &query.items {
         let whole = alternative(lists, TermKey::Term(item.term.clone()), Form::Exact);
         if let Some(whole) = whole.filter(|_| !item.parts.is_empty()) {
@@ -422,16 +435,33 @@ fn wanted(
             let stemmed = stemmed
                 .and_then(|stem| alternative(lists, TermKey::Stem(stem, word.clone()), Form::Stem));
             let exact = alternative(lists, TermKey::Term(word.clone()), Form::Exact);
-            let mut alternatives: Vec<Alternative> = exact.into_iter().chain(stemmed).collect();
-            if alternatives.is_empty() {
-                alternatives = corrected(lists, word, remarks);
-            }
+            let alternatives: Vec<Alternative> = exact.into_iter().chain(stemmed).collect();
             if !alternatives.is_empty() {
                 wanted.push(QueryTerm {
                     asked: word.clone(),
                     alternatives,
                 });
+            } else if !missing.contains(&word) {
+                missing.push(word);
             }
+        }
+    }
+    let is_last_resort = wanted.is_empty();
+    for (number, word) in missing.into_iter().enumerate() {
+        let candidates = match number < MOST_CORRECTED {
+            true => lists.index.nearest(word, MOST_NEAR),
+            false => Vec::new(),
+        };
+        let asked = word.clone();
+        if candidates.is_empty() {
+            remarks.unknown.push(asked);
+        } else if is_last_resort {
+            wanted.extend(corrected(lists, word, &candidates));
+            let used = candidates;
+            remarks.corrected.push(Correction { asked, used });
+        } else {
+            remarks.unknown.push(asked.clone());
+            remarks.suggested.push(Suggestion { asked, candidates });
         }
     }
     wanted
@@ -461,29 +491,20 @@ fn alternative(lists: &mut PostingListCache<'_>, key: TermKey, form: Form) -> Op
     })
 }
 
-/// Returns alternatives spelt almost like a word that does not occur.
+/// Returns a word that does not occur, with others spelt almost the same as its alternatives.
 fn corrected(
     lists: &mut PostingListCache<'_>,
     word: &str,
-    remarks: &mut Remarks,
-) -> Vec<Alternative> {
-    let few = remarks.corrected.len() + remarks.unknown.len() < MOST_CORRECTED;
-    let used = if few {
-        lists.index.nearest(word, MOST_NEAR)
-    } else {
-        Vec::new()
-    };
-    let found = used
+    candidates: &[String],
+) -> Option<QueryTerm> {
+    let alternatives = candidates
         .iter()
         .filter_map(|term| alternative(lists, TermKey::Term(term.clone()), Form::Near));
-    let found = found.collect();
-    if used.is_empty() {
-        remarks.unknown.push(word.to_owned());
-    } else {
-        let asked = word.to_owned();
-        remarks.corrected.push(Correction { asked, used });
-    }
-    found
+    let alternatives: Vec<Alternative> = alternatives.collect();
+    (!alternatives.is_empty()).then(|| QueryTerm {
+        asked: word.to_owned(),
+        alternatives,
+    })
 }
 
 /// Returns the passages that have all phrases, or `None` without phrases.

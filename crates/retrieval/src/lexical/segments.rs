@@ -12,6 +12,7 @@ use super::{
     spelling::ranked,
     terms::{List, TermCount, TermSource, WordPositions, add_up},
 };
+use crate::analysis::stem;
 
 /// The words of the live passages of several files. Every passage of every file has a number, whether it is live or
 /// not: those of the first file, then those of the next.
@@ -149,15 +150,22 @@ impl Segments {
         }
     }
 
-    /// Returns the number of live passages that have a word. The cache is left alone.
+    /// Returns the number of live passages that have a word, or, if none has it, about the number of those that have
+    /// another form of it. The cache is left alone.
     pub(crate) fn frequency_of(&self, word: &str) -> usize {
-        let mut frequency = 0;
-        for file in &self.files {
-            for list in file.words.term(word) {
-                file.each(list, |_| frequency += 1);
+        let count = |lists: &dyn Fn(&LexicalSegment) -> Vec<usize>| {
+            let mut frequency = 0;
+            for file in &self.files {
+                for list in lists(&file.words) {
+                    file.each(list, |_| frequency += 1);
+                }
             }
+            frequency
+        };
+        match count(&|words| words.term(word)) {
+            0 => stem(word).map_or(0, |stem| count(&|words| words.stem(&stem))),
+            frequency => frequency,
         }
-        frequency
     }
 
     /// Returns where the lists of a term or a stem are. Every file has dictionaries of its own, so that a look-up costs

@@ -118,6 +118,152 @@ fn words_that_almost_match_are_a_last_resort() {
     );
 }
 
+/// Words that others have been taken for, and one that is in none of the passages.
+fn manual() -> Index {
+    index(&[
+        (
+            "Locked files",
+            "Guide",
+            "The editor keeps a locked file on disk until the installation ends.",
+        ),
+        (
+            "Configuration",
+            "Guide",
+            "The configuration of the editor, and its container, is on one page.",
+        ),
+        (
+            "Recommended",
+            "Guide",
+            "Port 8081 receives what the repository separates; the flash burns.",
+        ),
+    ])
+}
+
+#[test]
+fn a_good_word_is_not_taken_for_another() {
+    let index = manual();
+    for word in [
+        // Words of the language and names of tools, which are spelt almost like words of the manual.
+        "docker",
+        "docked",
+        "auditor",
+        "auditors",
+        "own",
+        "files's",
+        "contained",
+        "edition",
+        "parts",
+        // The first letter is another, the word is too short, or it is a number.
+        "roncontainer",
+        "bocked",
+        "dosk",
+        "fles",
+        "pge",
+        "8080",
+        "8018",
+        // One letter too many is wrong.
+        "flahses",
+        "instolotion",
+    ] {
+        let alone = found(&index, word);
+        assert!(
+            alone.remarks.corrected.is_empty(),
+            "{word}: {:?}",
+            alone.remarks
+        );
+        let beside = found(&index, &format!("{word} repository"));
+        assert!(
+            beside.remarks.suggested.is_empty(),
+            "{word}: {:?}",
+            beside.remarks
+        );
+    }
+}
+
+#[test]
+fn a_misspelt_word_alone_is_repaired() {
+    let index = manual();
+    for (asked, used) in [
+        ("isntallation", "installation"),
+        ("confguration", "configuration"),
+        ("ocnfiguration", "configuration"),
+        ("configuartion", "configuration"),
+        ("recomended", "recommended"),
+        ("repositry", "repository"),
+        ("contianer", "container"),
+        ("pgae", "page"),
+        ("flsh", ""),
+    ] {
+        let found = found(&index, asked);
+        let corrected: Vec<&String> = found
+            .remarks
+            .corrected
+            .iter()
+            .flat_map(|one| &one.used)
+            .collect();
+        let expected: Vec<&str> = Some(used)
+            .filter(|used| !used.is_empty())
+            .into_iter()
+            .collect();
+        assert_eq!(corrected, expected, "{asked}");
+        assert_eq!(found.hits.is_empty(), used.is_empty(), "{asked}");
+        assert!(found.remarks.suggested.is_empty());
+    }
+    // This one has the same stem.
+    assert_eq!(order(&index, "instalation"), [0]);
+    // Several, and words that say nothing.
+    let several = found(&index, "how do I do an isntallation of the confguration");
+    assert_eq!(
+        (several.remarks.corrected.len(), several.hits.len()),
+        (2, 2)
+    );
+    assert!(several.remarks.unknown.is_empty());
+}
+
+#[test]
+fn beside_words_that_occur_a_correction_is_a_suggestion() {
+    let index = manual();
+    let found = found(&index, "repositry of the editor xylophone");
+    let right = self::found(&index, "of the editor");
+    let order = |found: &Found| {
+        found
+            .hits
+            .iter()
+            .map(|hit| (hit.passage, hit.score))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(order(&found), order(&right));
+    assert!(found.remarks.corrected.is_empty());
+    assert_eq!(found.remarks.unknown, ["repositry", "xylophone"]);
+    let [suggestion] = found.remarks.suggested.as_slice() else {
+        panic!("{:?}", found.remarks);
+    };
+    assert_eq!(suggestion.asked, "repositry");
+    assert_eq!(suggestion.candidates, ["repository"]);
+    assert_eq!(
+        self::found(&index, "repositry of the editor xylophone").remarks,
+        found.remarks
+    );
+}
+
+#[test]
+fn at_most_a_few_words_are_corrected() {
+    let index = manual();
+    let many: String = (b'a'..=b'l')
+        .map(|letter| format!("confi{}guration ", char::from(letter)))
+        .collect();
+    let remarks = found(&index, &format!("{many} editor")).remarks;
+    assert_eq!(
+        (remarks.corrected.len(), remarks.suggested.len()),
+        (0, MOST_CORRECTED)
+    );
+    let remarks = found(&index, &many).remarks;
+    assert_eq!(
+        (remarks.corrected.len(), remarks.unknown.len()),
+        (MOST_CORRECTED, 4)
+    );
+}
+
 #[test]
 fn fillers_count_only_when_there_is_nothing_else() {
     let index = index(&[
@@ -226,5 +372,38 @@ proptest! {
         let found = found(&index, &body);
         prop_assert_eq!(found.hits.len(), 1);
         prop_assert!(found.remarks.unknown.is_empty() && found.remarks.corrected.is_empty());
+    }
+
+    #[test]
+    fn a_word_that_does_not_occur_moves_nothing(
+        bodies in proptest::collection::vec("((harbour|harbours|configuration|installed|container) ){1,6}", 1..8),
+        known in "((harbour|configuration|installation|containers) ){1,4}",
+        missing in "(harbuor|confguration|contianer|zzzzz|docker)",
+    ) {
+        let passages = bodies.iter().map(|body| Passage { heading: "x", trail: vec![], body });
+        let index = Index::new(passages).unwrap();
+        let without = found(&index, &known);
+        let with = found(&index, &format!("{known} {missing}"));
+        // Whatever all words of the query find is found in the same order, with the same score.
+        prop_assert!(without.remarks.suggested.is_empty() || !without.remarks.unknown.is_empty());
+        if !without.hits.is_empty() && without.remarks.corrected.is_empty() {
+            prop_assert_eq!(&with.hits, &without.hits);
+            prop_assert!(with.remarks.corrected.is_empty());
+            prop_assert!(with.remarks.unknown.contains(&missing));
+        }
+    }
+
+    #[test]
+    fn words_that_all_occur_are_taken_as_they_are(
+        bodies in proptest::collection::vec("((harbour|harbuor|confguration|configuration|contianer|container) ){1,6}", 1..8),
+        query in "((harbour|harbuor|confguration|configuration|contianer|container) ){1,4}",
+    ) {
+        let passages = bodies.iter().map(|body| Passage { heading: "x", trail: vec![], body });
+        let index = Index::new(passages).unwrap();
+        prop_assume!(query.split_whitespace().all(|word| bodies.iter().any(|body| body.contains(word))));
+        let found = found(&index, &query);
+        let remarks = &found.remarks;
+        prop_assert!(remarks.unknown.is_empty() && remarks.corrected.is_empty() && remarks.suggested.is_empty());
+        prop_assert!(found.hits.iter().flat_map(|hit| &hit.matches).all(|one| one.form == Form::Exact));
     }
 }

@@ -227,6 +227,7 @@ fn answers_are_the_same_bytes_for_every_build() {
         "water classes",
         "how do I write a driver?",
         "\"fail closed\" comparater",
+        "comparater",
         "max_gate_speed",
         "xylophone",
         "",

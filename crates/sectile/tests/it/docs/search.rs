@@ -231,6 +231,36 @@ fn without_a_hit_there_is_help() {
 }
 
 #[test]
+fn a_good_word_stays_and_a_misspelt_one_is_a_last_resort() {
+    let library = Library::new(
+        &[(
+            "files.md",
+            "# Files\n\nThe editor keeps a file locked on disk.\n\n## Configuration\n\nThe configuration has one page.\n",
+        )],
+        "",
+    )
+    .and("ranking = 'words'\n");
+    let mut client = library.open();
+    for word in ["docker", "auditor", "own", "edition"] {
+        let answer = client.search(json!({ "query": word }));
+        assert_eq!(answer["sections"], json!([]), "{word}");
+        assert_eq!(answer["unknown_terms"], json!([word]));
+        assert!(answer.get("corrected").is_none(), "{answer}");
+    }
+    let alone = client.search(json!({ "query": "the confguration" }));
+    assert_eq!(uris(&alone), ["sectile://docs/files#configuration"]);
+    assert_eq!(
+        alone["corrected"],
+        json!([{ "term": "confguration", "used": ["configuration"] }])
+    );
+    let beside = client.search(json!({ "query": "confguration editor" }));
+    assert_eq!(uris(&beside), ["sectile://docs/files"]);
+    assert_eq!(beside["unknown_terms"], json!(["confguration"]));
+    assert_eq!(beside["suggested"], json!(["configuration"]));
+    assert!(beside.get("corrected").is_none(), "{beside}");
+}
+
+#[test]
 fn hostile_queries_are_answered_at_once() {
     let library = Library::sample("");
     let mut client = library.open();

@@ -50,7 +50,7 @@ pub(super) fn tool(settings: &DocsSection) -> Tool<DocsWorld> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DocsSearchParams {
-    /// A question or some words. Empty: an overview, one section for each role, as far as max_sections allows.
+    /// A question or some words. Empty: an overview, one section for each role.
     query: String,
     // Its description depends on the settings.
     max_sections: Option<usize>,
@@ -77,7 +77,7 @@ fn input(most: usize, budget: usize) -> JsonObject {
         });
         properties.insert("max_sections".to_owned(), max_sections);
         let usual = match budget {
-            0 => "no such limit".to_owned(),
+            0 => "no limit".to_owned(),
             tokens => tokens.to_string(),
         };
         let budget = json!({
@@ -85,7 +85,7 @@ fn input(most: usize, budget: usize) -> JsonObject {
             "minimum": LEAST_BUDGET,
             "maximum": MOST_BUDGET,
             "description": format!(
-                "The most tokens to return: whole sections while they fit, then the part around the match. Default: {usual}."
+                "The most tokens: whole sections while they fit, then the part around the match. Default: {usual}."
             ),
         });
         properties.insert("budget".to_owned(), budget);
