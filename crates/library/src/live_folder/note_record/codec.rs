@@ -83,7 +83,7 @@ fn decoded(rest: &[u8]) -> Option<Vec<NoteRecord>> {
     let mut check = DetailsCheck::new(&file.texts);
     while !reader.0.is_empty() {
         let mut record = reader.head(&file.texts)?;
-        check.takes(record.path.as_str())?;
+        check.takes(record.path.as_str().len())?;
         let details = reader.offset()?;
         let start = length - reader.0.len();
         let range = start..start + details;
@@ -289,9 +289,9 @@ impl<'a> Reader<'a> {
     /// Reads a record up to its details, which are empty.
     fn head(&mut self, texts: &Texts) -> Option<NoteRecord> {
         let path = texts.get(self.number()?)?;
-        let path = NotePath::parse_vault(path)
+        let path = NotePath::parse_vault(&path)
             .ok()
-            .filter(|parsed| parsed.as_str() == path)?;
+            .filter(|parsed| *parsed.as_str() == *path)?;
         let stamp = self.stamp()?;
         let digest = Digest::from_bytes(*self.take(32)?.first_chunk()?);
         let left_out = match self.byte()? {
@@ -408,7 +408,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self, texts: &Texts) -> Option<String> {
-        texts.get(self.number()?).map(str::to_owned)
+        texts.get(self.number()?)
     }
 
     fn span(&mut self, last: &mut u64) -> Option<Span> {

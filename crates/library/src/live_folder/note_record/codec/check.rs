@@ -49,12 +49,13 @@ impl<'t> DetailsCheck<'t> {
     }
 
     fn text(&mut self, from: &mut Reader<'_>) -> Option<()> {
-        self.takes(self.texts.get(from.number()?)?)
+        let text = self.texts.length(from.number()?)?;
+        self.takes(text)
     }
 
-    /// Returns something if there is room for another copy of a text.
-    pub(super) fn takes(&mut self, text: &str) -> Option<()> {
-        self.room = self.room.checked_sub(text.len())?;
+    /// Returns something if there is room for another text of this length.
+    pub(super) fn takes(&mut self, text: usize) -> Option<()> {
+        self.room = self.room.checked_sub(text)?;
         Some(())
     }
 
