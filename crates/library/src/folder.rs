@@ -471,17 +471,12 @@ fn is_in_hidden_folder(root: &Path, file: &Path) -> bool {
 }
 
 fn condensed(stamp: &FileStamp) -> NotebookStamp {
-    NotebookStamp {
-        bytes: stamp.bytes,
-        modified: stamp.modified_ns.div_euclid(1_000_000),
-        changed: u64::try_from(stamp.modified_ns.max(stamp.changed_ns)).unwrap_or_default(),
-        state: [
-            stamp.bytes,
-            stamp.modified_ns.cast_unsigned(),
-            stamp.changed_ns.cast_unsigned(),
-            stamp.file,
-        ],
-    }
+    NotebookStamp::of_file([
+        stamp.bytes,
+        stamp.modified_ns.cast_unsigned(),
+        stamp.changed_ns.cast_unsigned(),
+        stamp.file,
+    ])
 }
 
 fn is_absence(error: &WalkError) -> bool {

@@ -196,7 +196,8 @@ pub(crate) fn build_with<T: Send>(
 /// for several segments to pay off.
 fn bytes_of_batches(wanted: &[NotebookCandidate<'_>], threads: u64) -> u64 {
     let all: u64 = wanted.iter().map(|one| one.listed.stamp.bytes).sum();
-    let share = all.div_ceil(threads).max(LEAST_SHARED);
+    // A little more than a share, so that what does not fit exactly does not make a segment of its own.
+    let share = (all.div_ceil(threads) + all / 64).max(LEAST_SHARED);
     share.min(BYTES_AT_A_TIME / threads)
 }
 

@@ -41,7 +41,8 @@ pub use self::{
     link_graph::{DiskLookup, LinkEdge, LinkGraph, LinkTarget},
     name_index::{NameIndex, NameMatch},
     note_record::{
-        HeadingRecord, HeadingSpelling, LinkRecord, NoteRecord, decode_records, encode_records,
+        HeadingRecord, HeadingSpelling, LinkRecord, NoteDetails, NoteRecord, decode_records,
+        encode_records,
     },
     search::{FolderHit, FolderHits},
     state::{

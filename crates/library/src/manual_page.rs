@@ -1,13 +1,11 @@
 //! Pages of a manual: how they are cut into sections, and what is known about them without reading them again.
 
-use sectile_markdown::{
-    AnchorStyle, Digest, NotePath, PageFormat, PageSyntax, Properties, Source, Value,
-};
+use sectile_markdown::{AnchorStyle, NotePath, PageFormat, PageSyntax, Properties, Source, Value};
 use sectile_retrieval::{Section, sections};
 
 use crate::{
     indexing::{CutNotebook, LONGEST_CHUNK},
-    live_folder::NoteRecord,
+    live_folder::{NoteDetails, NoteRecord},
     storage::{NotebookFile, NotebookStamp},
 };
 
@@ -118,13 +116,13 @@ pub(crate) fn page(
         has_invalid_front_matter: matches!(front_matter, Some(Err(_))),
         problem,
     };
-    let note = NoteRecord {
-        digest: Digest::of(bytes),
+    let details = NoteDetails {
         title,
         properties: Properties::of_front_matter(&source),
         page: Some(Box::new(page)),
-        ..NoteRecord::left_out(path, listed.stamp, None)
+        ..NoteDetails::default()
     };
+    let note = NoteRecord::detailed(path, listed.stamp, bytes, details);
     (note, CutNotebook::of_page(bytes, sections))
 }
 

@@ -71,6 +71,21 @@ pub struct NotebookStamp {
     pub state: [u64; 4],
 }
 
+impl NotebookStamp {
+    /// Creates the stamp of a file: its length, the times of its modification and its last change in nanoseconds since
+    /// 1970, and its number.
+    pub(crate) fn of_file(state: [u64; 4]) -> Self {
+        let [bytes, modified, changed, _] = state;
+        let (modified, changed) = (modified.cast_signed(), changed.cast_signed());
+        Self {
+            bytes,
+            modified: modified.div_euclid(1_000_000),
+            changed: u64::try_from(modified.max(changed)).unwrap_or_default(),
+            state,
+        }
+    }
+}
+
 /// A limit of a storage, for listings of all limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageLimit {

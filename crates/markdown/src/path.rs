@@ -27,6 +27,13 @@ impl NotePath {
     /// # Errors
     /// [`PathError`] for anything that does not name something below the root.
     pub fn parse_vault(input: &str) -> Result<Self, PathError> {
+        if is_canonical(input) {
+            return Ok(Self(input.to_owned()));
+        }
+        Self::resolve_vault(input)
+    }
+
+    fn resolve_vault(input: &str) -> Result<Self, PathError> {
         let path = relative_with_slashes(input)?;
         let mut segments: Vec<&str> = Vec::new();
         for segment in path.split('/') {
@@ -103,6 +110,17 @@ impl fmt::Display for NotePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Returns whether a path certainly stays as it is by the rules of a local vault, as those that are listed and stored do.
+fn is_canonical(path: &str) -> bool {
+    let is_plain = |byte: u8| byte != b'\\' && byte != 0;
+    let may_be_drive = path.as_bytes().get(1) == Some(&b':');
+    let is_name = |segment: &str| !matches!(segment, "" | "." | "..");
+    path.bytes().all(is_plain)
+        && !may_be_drive
+        && !path.starts_with("..")
+        && path.split('/').all(is_name)
 }
 
 /// Applies the rules that both parsers share: no NUL, no root (which covers UNC), no drive; backslashes count as
@@ -224,6 +242,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_canonical_stays_as_it_is(input in "([a-c.:\\\\\\x00 ]{0,3}/){0,3}[a-c.:]{0,3}") {
+            prop_assert_eq!(NotePath::parse_vault(&input), NotePath::resolve_vault(&input));
+        }
+
         #[test]
         fn an_accepted_path_stays_below_its_root(input in r"[a./\\:C\x00 ]{0,16}") {
             for parsed in [NotePath::parse_vault(&input), NotePath::parse_hosted(&input)].into_iter().flatten() {

@@ -10,6 +10,7 @@ mod clues;
 mod collect;
 mod dictionary;
 mod field;
+mod found;
 mod index;
 mod lexicon;
 mod lists;

@@ -17,6 +17,7 @@ pub(crate) fn write_distance(out: &mut Vec<u8>, from: usize, to: usize) {
 }
 
 /// Reads numbers from bytes that may be damaged: always terminates, and yields no more numbers than there are bytes.
+#[derive(Clone)]
 pub(crate) struct Numbers<'a> {
     bytes: &'a [u8],
 }

@@ -34,8 +34,10 @@ use crate::{
     storage::{NotebookFile, NotebookStamp, TOP},
 };
 
-/// Number of notes in the first round of a long job; each later one has twice as many, up to the most.
+/// Number of notes in the first round of a long job; each later one has this many times as many, up to the most. Every
+/// round makes segments of its own, and each of these spells the words that most notes have.
 const FIRST_ROUND: usize = 256;
+const ROUND_GROWTH: usize = 4;
 const LARGEST_ROUND: usize = 8_192;
 /// The cache is written when nothing changed for this long, or after the longest time.
 const QUIET: Duration = Duration::from_secs(1);
@@ -217,7 +219,7 @@ impl Keeper {
             }
             let target = store.as_deref().zip(lock.as_ref());
             live.index_batch(&batch, target)?;
-            most = (most * 2).min(LARGEST_ROUND);
+            most = (most * ROUND_GROWTH).min(LARGEST_ROUND);
         }
         if let Some((store, writer)) = store.as_deref().zip(lock.as_ref()) {
             let mut engine = live.engine.lock();

@@ -669,10 +669,7 @@ impl Differences {
 
 /// Returns a note whose file changed, but not its text.
 pub(super) fn touched(note: &NoteRecord, stamp: NotebookStamp) -> Arc<NoteRecord> {
-    Arc::new(NoteRecord {
-        stamp,
-        ..note.clone()
-    })
+    Arc::new(note.with_stamp(stamp))
 }
 
 /// Returns a note whose text is not searched.

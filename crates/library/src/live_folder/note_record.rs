@@ -2,19 +2,22 @@
 
 mod codec;
 
+use std::{ops::Deref, sync::OnceLock};
+
 use sectile_markdown::{
     AnchorNames, Anchors, Digest, LineIndex, LinkForm, NamedBlock, NamedHeading, NoteFacts,
     NotePath, Properties, Source, Span, estimate_tokens, examine,
 };
 
+use self::codec::EncodedDetails;
 pub use self::codec::{decode_records, encode_records};
 use crate::{
     facts::notebook_facts, indexing::LONGEST_CHUNK, left_out::WhyLeftOut, manual_page::PageFacts,
     storage::NotebookStamp,
 };
 
-/// A note as it was when it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A note as it was when it was read. Its details are read from the cache when they are first needed.
+#[derive(Clone, Debug)]
 pub struct NoteRecord {
     /// Its path below the folder.
     pub path: NotePath,
@@ -24,6 +27,14 @@ pub struct NoteRecord {
     pub digest: Digest,
     /// The reason why its text is not searched, if it is not. Then only the path and the stamp are known.
     pub left_out: Option<WhyLeftOut>,
+    encoded: Option<EncodedDetails>,
+    // Of most notes in a cache they are never needed.
+    details: OnceLock<Box<NoteDetails>>,
+}
+
+/// The contents of a note, as far as an index knows them besides its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NoteDetails {
     /// Its title.
     pub title: String,
     /// The date in its front matter, in milliseconds since 1970.
@@ -43,6 +54,31 @@ pub struct NoteRecord {
     /// More about it, if it is a page of a manual. Then its links, headings and tasks are not known.
     pub page: Option<Box<PageFacts>>,
 }
+
+impl Deref for NoteRecord {
+    type Target = NoteDetails;
+
+    fn deref(&self) -> &NoteDetails {
+        self.details.get_or_init(|| {
+            let encoded = self.encoded.as_ref();
+            let details = encoded.and_then(EncodedDetails::decoded);
+            debug_assert!(
+                details.is_some(),
+                "details were checked when they were read"
+            );
+            Box::new(details.unwrap_or_default())
+        })
+    }
+}
+
+impl PartialEq for NoteRecord {
+    fn eq(&self, other: &Self) -> bool {
+        let head = |one: &Self| (one.stamp, one.digest, one.left_out);
+        self.path == other.path && head(self) == head(other) && **self == **other
+    }
+}
+
+impl Eq for NoteRecord {}
 
 /// A link in a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,8 +165,7 @@ impl NoteRecord {
                 }
             });
         let tokens = estimate_tokens(&String::from_utf8_lossy(bytes));
-        Self {
-            digest: Digest::of(bytes),
+        let details = NoteDetails {
             title: metadata.title,
             date: metadata.date,
             links: links.collect(),
@@ -139,27 +174,58 @@ impl NoteRecord {
             html_ids: facts.anchors.html_ids.clone(),
             properties: facts.properties.clone(),
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
-            ..Self::left_out(path, stamp, None)
+            page: None,
+        };
+        Self::detailed(path, stamp, bytes, details)
+    }
+
+    /// Creates the record of a note with these bytes and details.
+    pub(crate) fn detailed(
+        path: NotePath,
+        stamp: NotebookStamp,
+        bytes: &[u8],
+        details: NoteDetails,
+    ) -> Self {
+        Self {
+            path,
+            stamp,
+            digest: Digest::of(bytes),
+            left_out: None,
+            encoded: None,
+            details: OnceLock::from(Box::new(details)),
         }
     }
 
     /// Creates the record of a note whose text is not known.
     pub fn left_out(path: NotePath, stamp: NotebookStamp, why: Option<WhyLeftOut>) -> Self {
-        Self {
+        let details = NoteDetails {
             title: notebook_facts(b"", &path).title,
+            ..NoteDetails::default()
+        };
+        Self {
             path,
             stamp,
             digest: Digest::of(b""),
             left_out: why,
-            date: None,
-            properties: Properties::default(),
-            links: Vec::new(),
-            headings: Vec::new(),
-            blocks: Vec::new(),
-            html_ids: Vec::new(),
-            tokens: 0,
-            page: None,
+            encoded: None,
+            details: OnceLock::from(Box::new(details)),
         }
+    }
+
+    /// Returns the record of a note whose file changed, but not its text.
+    pub(super) fn with_stamp(&self, stamp: NotebookStamp) -> Self {
+        let mut record = self.clone();
+        record.stamp = stamp;
+        record
+    }
+
+    /// Returns the record with other details.
+    #[cfg(test)]
+    pub(super) fn with_details(mut self, change: impl FnOnce(&mut NoteDetails)) -> Self {
+        let mut details = NoteDetails::clone(&self);
+        change(&mut details);
+        (self.encoded, self.details) = (None, OnceLock::from(Box::new(details)));
+        self
     }
 
     /// Returns its headings and blocks as links name them.

@@ -3,12 +3,18 @@
 use super::{
     Passage,
     field::{FIELDS, Field, Lengths, place},
+    found::FoundTerms,
     terms::{TermCount, add_up},
 };
 use crate::{
     analysis::{LONGEST_WORD, TokenSink, fold, parts, read, stem},
     table::{Table, Texts},
 };
+
+/// The most groups in which positions are sorted by term, and the fewest positions that are worth a group of their own:
+/// each takes another look at all of them.
+const MOST_GROUPS: usize = 4;
+const LEAST_TOGETHER: usize = 1 << 20;
 
 /// Terms and their positions. Words and names are counted separately, even if they are spelt the same: whether a name
 /// is also a word must not depend on other passages.
@@ -26,10 +32,8 @@ pub(super) struct TermCollector {
     pub(super) stems: Table<u32>,
     /// The text of each stem, by number.
     pub(super) stem_texts: Texts,
-    /// Terms and their places, those of one passage together.
-    found: Vec<(u32, u32)>,
-    /// The end of each passage among them.
-    ends: Vec<u32>,
+    /// Terms and their places.
+    found: FoundTerms,
     /// Number of words in the fields of each passage.
     pub(super) lengths: Vec<Lengths>,
     /// Caches of the words within a written word, and of written names, so that each is split only once.
@@ -92,14 +96,12 @@ impl TermCollector {
         }
         lengths[Field::Body as usize] = read_field(Field::Body, texts.body, 0);
         self.lengths.push(lengths);
-        self.ends
-            .push(u32::try_from(self.found.len()).unwrap_or(u32::MAX));
+        self.found.end_passage();
     }
 
     /// Clears the passages, but keeps the cache of words.
     pub(super) fn forget_passages(&mut self) {
         self.found.clear();
-        self.ends.clear();
         self.lengths.clear();
     }
 
@@ -110,7 +112,7 @@ impl TermCollector {
 
     /// Iterates over the terms and their positions.
     pub(super) fn found(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.found.iter().copied()
+        self.found.iter().map(|(term, at)| (term, at.place))
     }
 
     /// Returns the number of positions.
@@ -195,18 +197,38 @@ impl TermCollector {
 
     /// Groups all positions by term, in the order in which they were read.
     pub(super) fn by_term(&self) -> Buckets<Occurrence> {
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        let ranges = starts
-            .zip(&self.ends)
-            .map(|(start, end)| start as usize..*end as usize);
-        let passages = (0..).zip(ranges.map(|range| &self.found[range]));
-        let found = passages.flat_map(|(passage, found)| {
-            let occurrence = move |place| Occurrence { passage, place };
-            found
-                .iter()
-                .map(move |(term, place)| (*term, occurrence(*place)))
-        });
-        Buckets::new(self.terms.len(), found)
+        Buckets::new(self.terms.len(), self.found.iter())
+    }
+
+    /// Calls `take` for each term in the order of `ranks`, which has the rank of each term, with its positions in the
+    /// order in which they were read. To save memory, only some of them are grouped at a time.
+    pub(super) fn each_by_rank(&self, ranks: &[u32], mut take: impl FnMut(u32, &[Occurrence])) {
+        let mut counts = vec![0_usize; ranks.len()];
+        for (term, _) in self.found.iter() {
+            counts[ranks[term as usize] as usize] += 1;
+        }
+        let most = LEAST_TOGETHER.max(self.found.len().div_ceil(MOST_GROUPS));
+        let mut start = 0;
+        while start < counts.len() {
+            let mut sum = 0;
+            let fits = counts[start..].iter().take_while(|count| {
+                sum += **count;
+                sum <= most
+            });
+            // A group has at least one term, however frequent it is.
+            let end = start + fits.count().max(1);
+            let inside = start as u32..end as u32;
+            let found = self.found.iter().filter_map(|(term, occurrence)| {
+                let rank = ranks[term as usize];
+                let is_inside = inside.contains(&rank);
+                is_inside.then(|| (rank - inside.start, occurrence))
+            });
+            let group = Buckets::of_counts(&counts[start..end], found);
+            for rank in inside.clone() {
+                take(rank, group.of(rank - inside.start));
+            }
+            start = end;
+        }
     }
 }
 
@@ -218,14 +240,21 @@ pub(super) struct Buckets<T> {
 
 impl<T: Copy + Default> Buckets<T> {
     fn new(numbers: usize, things: impl Iterator<Item = (u32, T)> + Clone) -> Self {
+        let mut counts = vec![0; numbers];
+        let numbers = things.clone();
+        numbers.for_each(|(number, _)| counts[number as usize] += 1);
+        Self::of_counts(&counts, things)
+    }
+
+    /// Groups things, of which there are this many for each number.
+    fn of_counts(counts: &[usize], things: impl Iterator<Item = (u32, T)>) -> Self {
         // The start of each group is stored one index further on, and advances to its end while the group is filled.
-        let mut starts = vec![0_u32; numbers + 2];
-        let mut sum = 0;
-        let counts = things.clone();
-        counts.for_each(|(number, _)| starts[number as usize + 2] += 1);
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
+        let mut starts = Vec::with_capacity(counts.len() + 2);
+        let mut sum = 0_u32;
+        starts.extend([0, 0]);
+        for count in counts {
+            sum += *count as u32;
+            starts.push(sum);
         }
         let mut all = vec![T::default(); sum as usize];
         things.for_each(|(number, thing)| {
@@ -270,7 +299,9 @@ impl TokenSink for FieldReader<'_> {
         let TermCollector { runs, found, .. } = &mut *self.collected;
         let words = runs.iter().skip(run.start as usize);
         let words = words.take(run.length as usize);
-        found.extend(words.zip(at..).map(|(term, at)| (*term, place(field, at))));
+        for (term, at) in words.zip(at..) {
+            found.push(*term, place(field, at));
+        }
         run.length
     }
 
@@ -287,6 +318,6 @@ impl TokenSink for FieldReader<'_> {
 
 impl FieldReader<'_> {
     fn push(&mut self, term: u32, at: u32) {
-        self.collected.found.push((term, place(self.field, at)));
+        self.collected.found.push(term, place(self.field, at));
     }
 }

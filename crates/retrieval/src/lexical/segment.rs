@@ -40,7 +40,6 @@ impl LexicalBuilder {
     /// Returns the parts of the file.
     pub(crate) fn finish(self) -> Vec<(Name, Vec<u8>)> {
         let collected = self.0;
-        let by_term = collected.by_term();
         let all = 0..collected.terms.len();
         let (words, names): (Vec<usize>, Vec<usize>) =
             all.partition(|number| collected.is_word(*number as u32));
@@ -50,11 +49,13 @@ impl LexicalBuilder {
         );
         // Terms are numbered alphabetically in a file, names after words.
         let mut new_numbers = vec![0_u32; collected.terms.len()];
-        let mut lists = ListWriter::new(&collected.lengths);
         for (new, (_, old)) in (0..).zip(words.iter().chain(&names)) {
             new_numbers[*old as usize] = new;
-            lists.add(by_term.of(*old), (new as usize) < words.len());
         }
+        let mut lists = ListWriter::new(&collected.lengths);
+        collected.each_by_rank(&new_numbers, |number, occurrences| {
+            lists.add(occurrences, (number as usize) < words.len());
+        });
         let (stems, forms) = stems(&collected, &new_numbers);
         let mut lengths = Vec::with_capacity(collected.lengths.len() * FIELDS.len());
         for length in collected.lengths.iter().flatten() {

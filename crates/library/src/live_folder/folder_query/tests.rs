@@ -104,10 +104,7 @@ fn filters_hold_or_do_not() {
     ] {
         assert_eq!(parsed(query).matches(&note), expected, "{query}");
     }
-    let undated = NoteRecord {
-        date: None,
-        ..harbour()
-    };
+    let undated = harbour().with_details(|details| details.date = None);
     assert!(parsed("after:2026-03-07 before:2026-03-08").matches(&undated));
 }
 

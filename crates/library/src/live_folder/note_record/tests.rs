@@ -80,23 +80,57 @@ fn other_files_are_refused() {
     let cut = &bytes[..bytes.len() - 1];
     assert_eq!(decode_records(cut), Err(FormatError::Damaged));
     // A path that no parser returns is not a path, even if it is text.
-    let mut bent = Vec::new();
-    notes[0].encode(&mut bent);
-    assert!(NoteRecord::decode(&bent).is_some());
-    bent[1..5].copy_from_slice(b"../x");
-    assert!(NoteRecord::decode(&bent).is_none());
+    let at = bytes.windows(4).position(|word| word == b"farm").unwrap();
+    let mut bent = bytes.clone();
+    bent[at..at + 4].copy_from_slice(b"/etc");
+    assert_eq!(decode_records(&bent), Err(FormatError::Damaged));
 }
 
 #[test]
 fn a_lie_about_a_length_costs_nothing() {
-    let mut bytes = Vec::new();
-    let mut note = record("");
-    note.title = String::new();
-    note.encode(&mut bytes);
-    // The last list is empty: its length becomes as large as a number can be.
+    let note = record("").with_details(|details| details.title = String::new());
+    let mut bytes = encode_records(&[Arc::new(note)]);
+    // The last list is empty: it becomes longer than there are bytes.
     assert_eq!(bytes.pop(), Some(0));
-    bytes.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
-    assert!(NoteRecord::decode(&bytes).is_none());
+    bytes.push(0x7f);
+    assert_eq!(decode_records(&bytes), Err(FormatError::Damaged));
+}
+
+#[test]
+fn details_that_cannot_be_read_are_refused_with_their_file() {
+    let notes = [Arc::new(record("")), Arc::new(record(NOTE))];
+    let bytes = encode_records(&notes);
+    let mut refused = 0;
+    for bit in 0..bytes.len() * 8 {
+        let mut bent = bytes.clone();
+        bent[bit / 8] ^= 1 << (bit % 8);
+        let Ok(decoded) = decode_records(&bent) else {
+            refused += 1;
+            continue;
+        };
+        for note in decoded {
+            let details = note.encoded.as_ref().unwrap().decoded();
+            assert!(details.is_some(), "bit {bit} of {}", note.path);
+        }
+    }
+    assert!(
+        refused > bytes.len(),
+        "{refused} of {} bits",
+        bytes.len() * 8
+    );
+}
+
+#[test]
+fn a_text_is_spelled_once() {
+    let text = format!("# {}\n", "winter feed for sheep ".repeat(50));
+    let size = |count: usize| {
+        let note = Arc::new(record(&text));
+        encode_records(&vec![note; count]).len()
+    };
+    // Another record of the same texts is little more than its digest.
+    assert!(size(2) - size(1) < 100, "{} {}", size(1), size(2));
+    // The words of a long heading are spelled once, too.
+    assert!(size(1) < text.len() / 2 + 200, "{} {}", size(1), text.len());
 }
 
 /// Generates notes with every kind of part.

@@ -231,3 +231,31 @@ fn a_note_that_is_written_again_and_again_has_one_segment() {
     assert_eq!(in_memory(), 0);
     assert_fresh(&live.current(&|| false).unwrap(), folder.path());
 }
+
+#[test]
+fn details_in_a_cache_that_cannot_be_read_are_made_again() {
+    let (folder, cache) = (fruit(), tempfile::tempdir().unwrap());
+    wait_for_stamps();
+    let make = || {
+        let (live, is_cached) = restarted(folder.path(), cache.path());
+        live.settle(&|| false).unwrap();
+        assert_fresh(&live.current(&|| false).unwrap(), folder.path());
+        is_cached
+    };
+    make();
+    assert!(make());
+    let store = Store::make_cache_at(cache.path()).unwrap();
+    let records = store.records().unwrap().as_ref().to_vec();
+    // The details of the last note are at the end. Each byte claims to be followed by another one of its number.
+    for back in 1..=24 {
+        let mut bent = records.clone();
+        let at = bent.len() - back;
+        bent[at] |= 0x80;
+        if decode_records(&bent).is_ok() {
+            continue;
+        }
+        store.writer().unwrap().write_records(&bent).unwrap();
+        assert!(!make(), "{back} from the end");
+        assert!(make(), "{back} from the end");
+    }
+}
