@@ -146,11 +146,23 @@ impl Corpus {
         vector: &[i8],
         slots: &[Range<usize>],
     ) -> (T, Vec<u32>) {
-        if slots.iter().map(Range::len).sum::<usize>() < MANY {
-            return (rank(), self.meanings(vector, slots));
+        match slots.iter().map(Range::len).sum::<usize>() < MANY {
+            true => (rank(), self.meanings(vector, slots)),
+            false => self.ranked_beside_meanings(rank, vector, slots, STRETCH),
         }
+    }
+
+    /// Ranks words in this thread and computes meanings in another one and in this one, `most` chunks at a time.
+    pub(super) fn ranked_beside_meanings<T>(
+        &self,
+        rank: impl FnOnce() -> T,
+        vector: &[i8],
+        slots: &[Range<usize>],
+        most: usize,
+    ) -> (T, Vec<u32>) {
         let mut meanings = vec![0; self.end()];
-        let stretches = Mutex::new(self.stretches(slots, &mut meanings).into_iter());
+        let stretches = self.stretches(slots, &mut meanings, most);
+        let stretches = Mutex::new(stretches.into_iter());
         // Whichever thread is free takes the next stretch; without a second one, this one takes all.
         let compare = || {
             let next = || stretches.lock().next();
@@ -228,7 +240,7 @@ impl Corpus {
     }
 
     /// Returns the slots of the documents that `allowed` accepts, in order.
-    fn slots(&self, allowed: &dyn Fn(usize) -> bool) -> Vec<Range<usize>> {
+    pub(super) fn slots(&self, allowed: &dyn Fn(usize) -> bool) -> Vec<Range<usize>> {
         let documents = (0..self.documents.len()).filter(|document| allowed(*document));
         let slots = documents.map(|document| self.slots_of(document));
         let mut slots: Vec<Range<usize>> = slots.filter(|slots| !slots.is_empty()).collect();
@@ -262,19 +274,20 @@ impl Corpus {
 
     /// Returns the similarity of the chunk in each slot, in millionths; 0 if its cosine is negative, if the slot is not
     /// among `slots`, and if the chunk is not live.
-    fn meanings(&self, vector: &[i8], slots: &[Range<usize>]) -> Vec<u32> {
+    pub(super) fn meanings(&self, vector: &[i8], slots: &[Range<usize>]) -> Vec<u32> {
         let mut meanings = vec![0; self.end()];
-        for stretch in self.stretches(slots, &mut meanings) {
+        for stretch in self.stretches(slots, &mut meanings, usize::MAX) {
             stretch.compare(vector);
         }
         meanings
     }
 
-    /// Divides `slots`, which are in order, into stretches of moderate length, each with its part of `meanings`.
+    /// Divides `slots`, which are in order, into stretches of at most `most`, each with its part of `meanings`.
     fn stretches<'c>(
         &'c self,
         slots: &[Range<usize>],
         mut meanings: &'c mut [u32],
+        most: usize,
     ) -> Vec<Stretch<'c>> {
         let mut stretches = Vec::new();
         let mut at = 0;
@@ -285,7 +298,7 @@ impl Corpus {
             let end = range.end.min(file.slots().end);
             let mut start = range.start.max(at);
             while start < end {
-                let next = end.min(start + STRETCH);
+                let next = end.min(start.saturating_add(most));
                 let (_, from_start) = std::mem::take(&mut meanings).split_at_mut(start - at);
                 let (here, behind) = from_start.split_at_mut(next - start);
                 stretches.push(Stretch {

@@ -141,6 +141,13 @@ proptest! {
         prop_assert_eq!(found(&some.hits), found(&all.hits));
         prop_assert_eq!(some.hits.len(), found(&all.hits).len());
         prop_assert_eq!(some.total, some.hits.len());
+        // Two threads that share the work compute the same.
+        if let Some(vector) = model.reader().embed(&[&query]) {
+            for slots in [corpus.slots(&is_allowed), corpus.slots(&|_| true)] {
+                let (_, shared) = corpus.ranked_beside_meanings(|| (), &vector, &slots, 2);
+                prop_assert_eq!(shared, corpus.meanings(&vector, &slots));
+            }
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn is_zero(count: &usize) -> bool {
 
 const PREVIEW: &str = "preview: nothing was written";
 /// How to redo what an undo took back.
-pub(super) const REDO: &str = "to redo, undo this change";
+pub(super) const REDO: &str = "undo this to redo";
 const UNCHANGED: &str = "unchanged: nothing had to be written";
 const REPLAYED: &str = "the answer to the first call with this request_id";
 const CHANGED_SINCE: &str = "another program changed it again: read it before the next edit";
@@ -340,12 +340,14 @@ impl VisibleRoots<'_> {
             true => DiffRoom {
                 tokens: MAX_PREVIEW_TOKENS,
                 lines: usize::MAX,
+                is_brief: false,
             },
             false => DiffRoom {
                 tokens: MAX_ANSWER_TOKENS
                     .saturating_sub(answer.tokens())
                     .max(MIN_DIFF_TOKENS),
                 lines: MAX_DIFF_LINES,
+                is_brief: true,
             },
         };
         let (diff, is_cut) = self.diff(root, &report.documents, room);

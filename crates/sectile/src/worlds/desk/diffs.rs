@@ -10,6 +10,8 @@ const CUT_LINE_CHARS: usize = 80;
 pub(super) struct DiffRoom {
     pub(super) tokens: usize,
     pub(super) lines: usize,
+    /// Whether its reader made the change and needs no more than the changed lines.
+    pub(super) is_brief: bool,
 }
 
 /// The changed text of one document.
@@ -44,12 +46,13 @@ impl DiffRoom {
         Self {
             tokens: self.tokens.div_ceil(2),
             lines: self.lines.div_ceil(2),
+            is_brief: self.is_brief,
         }
     }
 }
 
 /// Returns what moved and the changed lines as far as there is room, and whether something was left out. Documents are
-/// named only if there are several, and then only the changed lines themselves are shown.
+/// named only if there are several. Lines around the changed ones are shown for one document, unless the diff is brief.
 pub(super) fn short_diff(
     moved: &[Moved],
     documents: &[DocumentDiff],
@@ -59,6 +62,8 @@ pub(super) fn short_diff(
         .iter()
         .filter(|document| document.text.lines().any(|line| line.starts_with("@@")))
         .collect();
+    let folder = moved_folder(moved).filter(|_| room.is_brief);
+    let moved = folder.as_ref().map_or(moved, std::slice::from_ref);
     let mut lines = Vec::new();
     let for_moves = match edited.is_empty() {
         true => room,
@@ -72,7 +77,8 @@ pub(super) fn short_diff(
     for document in &edited {
         let name = has_several.then(|| format!("{}:", document.id));
         let is_name = |line: &&str| line.starts_with("--- ") || line.starts_with("+++ ");
-        let is_shown = |line: &&str| edited.len() == 1 || line.starts_with(['+', '-']);
+        let has_context = edited.len() == 1 && !room.is_brief;
+        let is_shown = |line: &&str| has_context || line.starts_with(['+', '-']);
         let changed = document.text.lines().skip_while(is_name).filter(is_shown);
         for line in name.iter().map(String::as_str).chain(changed) {
             if !room.take(line) {
@@ -89,6 +95,25 @@ pub(super) fn short_diff(
         }
     }
     (lines.join("\n"), is_cut)
+}
+
+/// Returns the folder that several documents moved from and the one that they moved to, if that is all that happened to
+/// their paths.
+fn moved_folder(moved: &[Moved]) -> Option<Moved> {
+    let [(first_from, first_to), _, ..] = moved else {
+        return None;
+    };
+    let common = |one: &str, other: &str| {
+        let pairs = one.bytes().zip(other.bytes());
+        pairs.take_while(|(one, other)| one == other).count()
+    };
+    let shared = moved.iter().map(|(from, _)| common(first_from, from));
+    let shared = &first_from.as_bytes()[..shared.min()?];
+    let end = shared.iter().rposition(|byte| *byte == b'/')?;
+    let from = &first_from[..=end];
+    let to = first_to.strip_suffix(&first_from[from.len()..])?;
+    let moved_so = |(old, new): &Moved| new.strip_prefix(to) == old.strip_prefix(from);
+    (to.ends_with('/') && moved.iter().all(moved_so)).then(|| (from.to_owned(), to.to_owned()))
 }
 
 /// Writes a line for each thing that moved, or says how many more there are. Returns whether there are more.
@@ -113,6 +138,11 @@ mod tests {
     const ROOM: DiffRoom = DiffRoom {
         tokens: 300,
         lines: 24,
+        is_brief: false,
+    };
+    const BRIEF: DiffRoom = DiffRoom {
+        is_brief: true,
+        ..ROOM
     };
 
     fn document(id: &str, text: &str) -> DocumentDiff {
@@ -135,6 +165,34 @@ mod tests {
         let (diff, is_cut) = short_diff(&[], &[document("x.md", text)], ROOM);
         assert_eq!(diff, "@@ -1,2 +1,2 @@\n same\n-old\n+new");
         assert!(!is_cut);
+    }
+
+    #[test]
+    fn a_brief_diff_has_only_what_changed() {
+        let text = "--- a/x.md\n+++ b/x.md\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n@@ -9 +9 @@\n-a\n";
+        let (diff, is_cut) = short_diff(&[], &[document("x.md", text)], BRIEF);
+        assert_eq!(diff, "-old\n+new\n-a");
+        assert!(!is_cut);
+    }
+
+    #[test]
+    fn a_folder_that_moved_is_named_once_in_a_brief_diff() {
+        let brief = |pairs: &[(&str, &str)]| {
+            let owned = |(from, to): &(&str, &str)| ((*from).to_owned(), (*to).to_owned());
+            let moved: Vec<Moved> = pairs.iter().map(owned).collect();
+            short_diff(&moved, &[], BRIEF).0
+        };
+        let moved = [("p/h/a.md", "q/h/a.md"), ("p/h/x/b.md", "q/h/x/b.md")];
+        assert_eq!(brief(&moved), "p/h/ -> q/h/");
+        assert_eq!(brief(&moved[..1]), "p/h/a.md -> q/h/a.md");
+        // Names with a common start are not in a common folder.
+        assert_eq!(
+            brief(&[("ab.md", "x/ab.md"), ("ac.md", "x/ac.md")]),
+            "ab.md -> x/ab.md\nac.md -> x/ac.md"
+        );
+        for other in [("p/h/c.md", "q/c.md"), ("p/h/c.md", "q/h/d.md")] {
+            assert_eq!(brief(&[moved[0], other]).lines().count(), 2, "{other:?}");
+        }
     }
 
     #[test]

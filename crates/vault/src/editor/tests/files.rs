@@ -231,3 +231,30 @@ fn a_lock_is_handed_over() {
             .unwrap(),
     );
 }
+
+/// A batch reads what others recorded once, and is right about documents that they change afterwards all the same.
+#[test]
+fn documents_that_others_change_during_a_batch_are_seen_as_they_are() {
+    let bench = Bench::new(&[("a.md", SAMPLE), ("b.md", SAMPLE), ("c.md", SAMPLE)]);
+    let id = bench.id("b.md", "Beta");
+    let other = bench.reopened();
+    let batch = bench.editor.view_batch();
+    let is_current = |path: &str| {
+        let (seen, now) = (batch.view(&note(path)).unwrap(), other.view(&note(path)));
+        let now = now.unwrap();
+        assert_eq!(seen.bytes(), bench.text(path).as_bytes(), "{path}");
+        assert_eq!((seen.ids(), seen.hash()), (now.ids(), now.hash()), "{path}");
+    };
+    is_current("a.md");
+    // Another process edits a document and gives ids to one that was never seen; another program edits one.
+    write(&other, vec![insert("b.md", "New", 0)]).unwrap();
+    other.view(&note("c.md")).unwrap();
+    fs::write(bench.path("a.md"), SAMPLE.replace("Alpha", "Other")).unwrap();
+    for path in ["a.md", "b.md", "c.md"] {
+        is_current(path);
+    }
+    assert!(batch.view(&note("b.md")).unwrap().ids().contains(&id));
+    fs::remove_file(bench.path("c.md")).unwrap();
+    let gone = batch.view(&note("c.md")).map(|_| ());
+    assert_eq!(gone, Err(EditorError::DocumentNotFound));
+}

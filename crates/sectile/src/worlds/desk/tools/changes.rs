@@ -336,27 +336,34 @@ fn listed(
     entry: &HistoryEntry,
     with_diff: bool,
 ) -> ListedChange {
+    let folder = || {
+        let paths = root.folder.editor.entry_paths(entry.number);
+        let (_, to) = paths.ok()?.folder?;
+        Some(format!("{to}/"))
+    };
     // The sections are named where they can only be in one document.
     let ids: Vec<String> = match (&entry.documents[..], &entry.sections[..]) {
         ([path], sections @ [_, ..]) => sections
             .iter()
             .map(|section| roots.id_of(root, path, Some(section)))
             .collect(),
-        // A folder without documents was renamed.
-        ([], _) => {
-            let paths = root.folder.editor.entry_paths(entry.number);
-            let folder = paths.ok().and_then(|paths| paths.folder);
-            let id = folder.map(|(_, to)| roots.id_of(root, &format!("{to}/"), None));
-            id.into_iter().collect()
+        ([path], []) => vec![roots.id_of(root, path, None)],
+        (documents, _) => {
+            // A folder that was renamed stands for the documents in it.
+            let folder = folder();
+            let is_inside = |path: &&String| {
+                let folder = folder.as_deref();
+                folder.is_some_and(|folder| path.starts_with(folder))
+            };
+            let others = documents.iter().filter(|path| !is_inside(path));
+            let all = folder.iter().chain(others);
+            all.map(|path| roots.id_of(root, path, None)).collect()
         }
-        (documents, _) => documents
-            .iter()
-            .map(|path| roots.id_of(root, path, None))
-            .collect(),
     };
     ListedChange {
         change: roots.change_id(root, entry.number),
-        time: timestamp(entry.time),
+        // Nobody needs more than seconds.
+        time: timestamp(entry.time.div_euclid(1_000) * 1_000),
         by: visible(&entry.actor, MAX_NAME_CHARS),
         tool: visible(&entry.operation, MAX_NAME_CHARS),
         more: ids.len().checked_sub(MAX_IDS).filter(|more| *more > 0),
@@ -403,6 +410,7 @@ fn diff(roots: &VisibleRoots<'_>, root: &DeskRoot, entry: &HistoryEntry) -> Stri
     let room = DiffRoom {
         tokens: MAX_DIFF_TOKENS,
         lines: MAX_DIFF_LINES,
+        is_brief: false,
     };
     short_diff(&moved, &texts, room).0
 }
