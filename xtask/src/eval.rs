@@ -74,7 +74,8 @@ const SETS: &[Set] = &[
             "bench/k8s-docs/qrels-questions.tsv",
         ),
         tier: "static",
-        least: [9.4, 16.2],
+        // A correction counts only where nothing else of a query is found, which costs this set 0.2 and 0.3.
+        least: [9.3, 16.1],
     },
     Set {
         name: "mtrag-un",

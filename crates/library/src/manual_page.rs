@@ -275,7 +275,7 @@ mod tests {
             stamp: NotebookStamp::default(),
         };
         let (record, cut) = page(&listed, text, None);
-        let facts = record.page.unwrap();
+        let facts = record.page.as_ref().unwrap();
         assert_eq!(record.title, "Set up");
         assert_eq!(facts.summary, "First sentence.");
         assert_eq!(cut.chunks.chunks.len(), 1);
@@ -294,7 +294,8 @@ mod tests {
                 stamp: NotebookStamp::default(),
             };
             let (record, cut) = page(&listed, bytes, None);
-            assert_eq!(record.page.unwrap().problem, Some(problem));
+            let facts = record.page.as_ref().unwrap();
+            assert_eq!(facts.problem, Some(problem));
             assert!(cut.chunks.chunks.is_empty());
         }
     }

@@ -3,6 +3,7 @@
 mod check;
 mod contract;
 mod library;
+mod manuals;
 mod meaning;
 mod plan;
 mod preset;
