@@ -27,7 +27,7 @@ const MOST_LOOKS: usize = 40;
 
 /// What was done for a folder.
 #[derive(Serialize)]
-struct IndexRow {
+struct IndexedFolder {
     folder: String,
     pages: usize,
     /// The state of the second tier, unless the settings do not want it.
@@ -46,12 +46,12 @@ pub(super) fn index(args: &DocsIndexArgs) -> Result<(), CliError> {
         );
     }
     let sources = opened_sources(settings, options)?;
-    let run = IndexRun {
+    let run = FolderIndexing {
         is_second: settings.written.ranking == DocsRanking::Meaning,
         interrupt: Interrupt::listen(|| tell("stopping ...\n"))?,
     };
     let rows = sources.folders().map(|(label, live)| run.one(label, live));
-    let rows = rows.collect::<Result<Vec<IndexRow>, CliError>>()?;
+    let rows = rows.collect::<Result<Vec<IndexedFolder>, CliError>>()?;
     if args.json {
         let text = serde_json::to_string(&rows)
             .map_err(|_| CliError::failed("the answer could not be written as JSON."))?;
@@ -80,15 +80,15 @@ fn has_named_documents(sources: &DocsSources) -> Result<bool, CliError> {
 }
 
 /// The parameters of an indexing run.
-struct IndexRun {
+struct FolderIndexing {
     /// Whether the second tier is wanted.
     is_second: bool,
     interrupt: Interrupt,
 }
 
-impl IndexRun {
+impl FolderIndexing {
     /// Updates the index of a folder, tier by tier.
-    fn one(&self, label: &str, live: &LiveFolder) -> Result<IndexRow, CliError> {
+    fn one(&self, label: &str, live: &LiveFolder) -> Result<IndexedFolder, CliError> {
         let mut pages = self.first_tier(label, live)?;
         let mut transformer = None;
         if self.is_second {
@@ -101,7 +101,7 @@ impl IndexRun {
                 pages = self.first_tier(label, live)?;
             }
         }
-        Ok(IndexRow {
+        Ok(IndexedFolder {
             folder: label.to_owned(),
             pages,
             transformer,
@@ -182,7 +182,7 @@ fn failed(error: &LibraryError) -> CliError {
     }
 }
 
-fn shown(rows: &[IndexRow]) -> String {
+fn shown(rows: &[IndexedFolder]) -> String {
     let rows = rows.iter().map(|row| {
         let tier = match &row.transformer {
             None => String::new(),
