@@ -53,10 +53,13 @@ pub use self::{
 use crate::{
     clock::Clock,
     error::LibraryError,
+    filling::{self, FillJob, FillProgress, FillReport},
     folder::FolderStorage,
+    indexing::IndexingError,
     library::Library,
     manual_page::NoteCut,
     open_collection::{readers::ReaderPool, snapshot::Snapshot},
+    storage::TOP,
     tiers::{Models, Tier},
 };
 
@@ -241,6 +244,7 @@ impl LiveFolder {
         &self,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<FolderState>, LibraryError> {
+        self.called();
         self.look_now(Some(PATIENCE), stop)
     }
 
@@ -249,6 +253,18 @@ impl LiveFolder {
     /// # Errors
     /// As [`Self::current`].
     pub fn complete(
+        &self,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Arc<FolderState>, LibraryError> {
+        self.called();
+        self.look_now(None, stop)
+    }
+
+    /// As [`Self::complete`], for a thread that nobody waits for: filling the second tier does not pause for it.
+    ///
+    /// # Errors
+    /// As [`Self::current`].
+    pub fn follow(
         &self,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<FolderState>, LibraryError> {
@@ -261,7 +277,6 @@ impl LiveFolder {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<FolderState>, LibraryError> {
         let arrived = Instant::now();
-        self.called();
         let is_over = || patience.is_some_and(|patience| arrived.elapsed() >= patience);
         let mut grown = (self.steps.load(Ordering::Relaxed), arrived);
         let mut is_stalled = || {
@@ -368,6 +383,32 @@ impl LiveFolder {
             self.published.wait_for(&mut engine, TICK);
         }
         Ok(())
+    }
+
+    /// Fills the second tier of the index in the cache, which must be [settled](Self::settle), on so many threads. Whatever
+    /// another run has embedded is not embedded again. Without a cache there is nothing to fill.
+    ///
+    /// # Errors
+    /// [`IndexingError`] when the cache cannot be read or written, or another process fills it.
+    pub fn fill(
+        &self,
+        threads: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+        progress: &dyn Fn(FillProgress),
+    ) -> Result<FillReport, IndexingError> {
+        let (Some(location), Some(second)) = (&self.options.cache, self.models.second) else {
+            return Ok(FillReport::default());
+        };
+        let job = FillJob {
+            storage: &self.library,
+            collection: TOP,
+            first: self.models.first,
+            second,
+            threads,
+            stop,
+            progress,
+        };
+        filling::fill(job, location)
     }
 
     /// Returns the notes that other programs changed since the last call of this, sorted.

@@ -131,6 +131,22 @@ pub fn searchable(sections: &[Section]) -> impl Iterator<Item = &Section> {
     sections.iter().filter(|section| !section.plain.is_empty())
 }
 
+/// Returns the text of a page without its front matter, below its title if it does not have a heading of level 1 itself.
+pub fn text_with_title(bytes: &[u8], title: &str) -> String {
+    let source = Source::new(bytes);
+    let body = source.front_matter().map_or(0, |found| found.block.end);
+    let text = String::from_utf8_lossy(&bytes[body..]);
+    let text = sectile_markdown::trim(text.trim_start_matches('\u{feff}'));
+    let document = source.parse();
+    let has_title = document
+        .top_level()
+        .any(|(_, section, _)| section.level == 1);
+    match has_title {
+        true => text.to_owned(),
+        false => format!("# {title}\n\n{text}"),
+    }
+}
+
 /// Returns the title of a page that does not give one: its first heading of level 1, else its file name without the ending.
 fn derived_title(source: &Source<'_>, file_name: &str) -> String {
     let document = source.parse();
@@ -281,6 +297,18 @@ mod tests {
         assert_eq!(cut.chunks.chunks.len(), 1);
         assert_eq!(cut.chunks.chunks[0].plain, "First sentence. Second.");
         assert_eq!(cut.path_of(0), ["Set up"]);
+    }
+
+    #[test]
+    fn a_page_is_shown_below_its_title() {
+        for (bytes, expected) in [
+            (&b"---\ntitle: T\n---\n\nText.\n"[..], "# T\n\nText."),
+            (b"---\ntitle: T\n---\n# Own\n\nText.\n\n", "# Own\n\nText."),
+            (b"\xef\xbb\xbfText.\n\n## Part\n", "# T\n\nText.\n\n## Part"),
+            (b"Text.\n\n# Late\n", "Text.\n\n# Late"),
+        ] {
+            assert_eq!(text_with_title(bytes, "T"), expected);
+        }
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! [`ManualSite::find`] reads the files that the generators of such sites read, as far as they are data: `book.toml` and
 //! `SUMMARY.md` (mdBook), `mkdocs.yml` (MkDocs), `_category_` files, `sidebars.json` and front matter (Docusaurus).
-//! Configurations that are programs are never executed; that they exist says what kind of site it is. Whatever is in the
-//! folder is untrusted: sizes, numbers and depths are bounded, nothing is read outside the folder except the settings
+//! Configurations that are programs are never executed; that they exist says what kind of site it is. Without any of them,
+//! the syntax of the pages says it. Where nothing else gives an order, `llms.txt` does. Whatever is in the folder is
+//! untrusted: sizes, numbers and depths are bounded, nothing is read outside the folder except the settings
 //! beside it, and a broken file is a [`SiteProblem`].
 
 mod docusaurus;
+mod llms_txt;
 mod mdbook;
 mod mkdocs;
+mod page_signs;
 mod settings_files;
 
 use std::collections::{BTreeSet, HashMap};
@@ -130,10 +133,14 @@ impl ManualSite {
                 && docusaurus::is_here(&mut files, documents, &mut front_matter, &mut plan))
             || (is_wanted(SiteKind::VitePress) && is_vitepress(&mut files, &mut plan));
         if !known {
-            plan.kind = kind.unwrap_or_default();
+            plan.kind = kind.unwrap_or_else(|| page_signs::kind(root, documents));
         }
         let docusaurus = (plan.kind == SiteKind::Docusaurus)
             .then(|| docusaurus::read(&mut files, documents, &mut front_matter, &mut plan));
+        // Without chapters, a book is not published.
+        if !plan.has_nav && plan.kind != SiteKind::MdBook {
+            llms_txt::read(&mut files, documents, &mut plan);
+        }
         let mut site = plan.site(documents, docusaurus.as_ref());
         site.problems = files.problems;
         site

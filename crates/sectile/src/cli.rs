@@ -12,6 +12,7 @@ mod doctor;
 mod edit;
 mod interrupt;
 mod notebook;
+mod progress;
 mod reference;
 mod root;
 mod serve;

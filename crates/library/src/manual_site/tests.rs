@@ -308,6 +308,111 @@ fn sites_without_a_navigation() {
 }
 
 #[test]
+fn pages_tell_what_they_are_written_for() {
+    use SiteKind::{Docusaurus, MkDocs, Plain, VitePress};
+    for (text, kind) in [
+        ("# A { #a }\n", MkDocs),
+        ("# A\n\n## B {: #b .c }\n", MkDocs),
+        ("# A\n\n- b\n\n    !!! note \"B\"\n        c\n", MkDocs),
+        ("# A\n\n??? tip\n    c\n", MkDocs),
+        ("# A\n\n/// warning\nb\n///\n", MkDocs),
+        ("# A\n\n=== \"Linux\"\n\n    b\n", MkDocs),
+        ("# A\n\n::: tip B\nc\n:::\n", VitePress),
+        ("# A\n\n::: code-group\n", VitePress),
+        ("<script setup>\nlet a\n</script>\n\n# A\n", VitePress),
+        ("# A\n\n<<< @/b.js\n", VitePress),
+        ("# A <Badge type=\"tip\" text=\"b\" />\n", VitePress),
+        ("# A\n\n:::note\nb\n:::\n", Docusaurus),
+        ("# A\n\n:::tip[B]\nc\n:::\n", Docusaurus),
+        ("import Tabs from '@theme/Tabs';\n\n# A\n", Docusaurus),
+        // Both programs have this one.
+        ("# A {#a}\n", Plain),
+        // A plugin of MkDocs, a plain word, a comment of Rust.
+        ("# A\n\n::: package.module\n", Plain),
+        ("# A\n\nWow!!! note: /// b === \"c\"\n\n///\n", Plain),
+        ("# A\n\n```md\n::: tip\n!!! note\n```\n", Plain),
+        ("# A\n\n- ~~~~\n  ~~~\n  :::note\n  ~~~~\n", Plain),
+        ("# A\n\nText.\n", Plain),
+    ] {
+        assert_eq!(site(&[("a.md", text)]).kind, kind, "{text}");
+    }
+    // A fence that has ended does not hide what follows.
+    let after = "```\na\n```\n\n::: tip\n";
+    assert_eq!(site(&[("a.md", after)]).kind, VitePress);
+    assert_eq!(site(&[("tabs.mdx", "# A\n")]).kind, Docusaurus);
+}
+
+#[test]
+fn most_pages_decide_and_settings_outrank_them() {
+    let pages = [
+        ("a.md", "!!! note\n"),
+        ("b.md", "::: tip\n"),
+        ("c/d.md", "# D\n\n::: warning\n\n!!! note\n\n!!! note\n"),
+        ("c/e.md", "::: info\n"),
+    ];
+    let found = site(&pages);
+    assert_eq!(found.kind, SiteKind::VitePress);
+    assert_eq!(found.url(&path("c/e.md"), None).unwrap(), "c/e.html");
+    assert_eq!(site(&pages[..2]).kind, SiteKind::MkDocs);
+    let with_settings = [&pages[..], &[("mkdocs.yml", "docs_dir: '.'\n")]].concat();
+    assert_eq!(site(&with_settings).kind, SiteKind::MkDocs);
+    let wanted = site_at(folder(&pages).path(), Some(SiteKind::Docusaurus));
+    assert_eq!(wanted.kind, SiteKind::Docusaurus);
+    // Of many pages, those that are looked at are spread over the folder.
+    let names: Vec<String> = (0..1_000).map(|number| format!("{number:04}.md")).collect();
+    let many = |first: usize| {
+        let text = |number| ["# Plain\n", "!!! note\n"][usize::from(number >= first)];
+        let pages = names.iter().enumerate();
+        let pages: Vec<(&str, &str)> = pages.map(|(at, name)| (name.as_str(), text(at))).collect();
+        site(&pages).kind
+    };
+    assert_eq!(many(900), SiteKind::MkDocs);
+    assert_eq!(many(1_000), SiteKind::Plain);
+    // Not everything in a folder is text.
+    let folder = folder(&[("a.md", "::: tip\n")]);
+    std::fs::write(folder.path().join("b.md"), b"!!! \xff\xfe\0").unwrap();
+    assert_eq!(site_at(folder.path(), None).kind, SiteKind::VitePress);
+}
+
+#[test]
+fn a_list_for_models_is_the_navigation_of_a_folder_without_another() {
+    let list = "# Acme\n\n> About.\n\n- [Start](./start.md)\n\n## Guides\n\n\
+        - [Deploy](https://acme.example/docs/guide/deploy/): How.\n\
+        - [Guides](https://acme.example/docs/guide/)\n\
+        - [Gone](guide/gone.md)\n\
+        - [Elsewhere](https://acme.example/blog/)\n\n\
+        ## Optional\n\n- [With space](guide/a%20b.html.md#part)\n";
+    let pages = [
+        ("guide/a b.md", "# A\n"),
+        ("guide/deploy.md", "# D\n"),
+        ("guide/index.md", "# G\n"),
+        ("more.md", "# M\n"),
+        ("start.md", "# S\n"),
+    ];
+    let found = site(&[&pages[..], &[("llms.txt", list)]].concat());
+    assert_eq!(found.kind, SiteKind::Plain);
+    assert_eq!(found.title.as_deref(), Some("Acme"));
+    assert_eq!(
+        rows(&found),
+        [
+            "start.md = Start @ start.md",
+            "guide/deploy.md = Deploy @ guide/deploy.md",
+            "guide/index.md = Guides @ guide/index.md",
+            "guide/a b.md = With space @ guide/a%20b.md",
+            "more.md = - @ more.md",
+        ]
+    );
+    let section = |name: &str| found.page(&path(name)).unwrap().section.as_deref();
+    assert_eq!(section("start.md"), None);
+    assert_eq!(section("guide/deploy.md"), Some("Guides"));
+    assert_eq!(found.missing, ["guide/gone.md"]);
+    // Another navigation counts more.
+    let nav = "site_name: B\nnav: [more.md]\ndocs_dir: '.'\n";
+    let files = [&pages[..], &[("llms.txt", list), ("mkdocs.yml", nav)]].concat();
+    assert_eq!(rows(&site(&files))[0], "more.md = - @ more/");
+}
+
+#[test]
 fn broken_and_hostile_files_are_problems() {
     let large = format!("# {}", "x".repeat(MAX_SETTINGS_BYTES as usize));
     for (file, text, kind, reason) in [

@@ -349,6 +349,10 @@ pub(super) enum DocsCommand {
     Search(DocsSearchArgs),
     /// Show which documents load, which are skipped and why, and which sections need work.
     Check(DocsCheckArgs),
+    /// Index the documents and embed their sections with the better model, so that a server answers with it at once.
+    Index(DocsIndexArgs),
+    /// Print an `llms.txt`: the list of all documents for models that read a published site.
+    LlmsTxt(DocsLlmsTxtArgs),
     /// Ask the questions in a file and report how often the right section is found.
     Eval(DocsEvalArgs),
 }
@@ -372,6 +376,34 @@ pub(super) struct DocsCheckArgs {
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+The index is kept in the user's cache folder, not beside the documents. A run that was stopped goes on where it was.
+
+Examples:
+  sectile docs index --path guides                  before `sectile serve docs guides`
+  sectile docs index --config sectile.toml          the folders of a server with these settings")]
+pub(super) struct DocsIndexArgs {
+    #[command(flatten)]
+    pub(super) documents: DocsSource,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile docs llms-txt --path book > llms.txt
+  sectile docs llms-txt --path book --full > llms-full.txt")]
+pub(super) struct DocsLlmsTxtArgs {
+    #[command(flatten)]
+    pub(super) documents: DocsSource,
+    /// Print the text of all documents, one after another, instead of links to them.
+    #[arg(long)]
+    pub(super) full: bool,
 }
 
 #[derive(Debug, ClapArgs)]

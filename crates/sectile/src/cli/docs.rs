@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 mod eval;
+mod index;
+mod llms_txt;
 mod search;
 
 use std::{path::Path, sync::Arc};
@@ -27,6 +29,8 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
     match &args.command {
         DocsCommand::Search(args) => search::search(args),
         DocsCommand::Check(args) => check(args),
+        DocsCommand::Index(args) => index::index(args),
+        DocsCommand::LlmsTxt(args) => llms_txt::llms_txt(args),
         DocsCommand::Eval(args) => eval::eval(args),
     }
 }

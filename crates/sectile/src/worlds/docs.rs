@@ -9,6 +9,7 @@ pub(crate) mod corpus;
 mod errors;
 pub(crate) mod eval;
 pub(crate) mod examine;
+mod followed;
 pub(crate) mod manual;
 mod open;
 mod pages;
@@ -19,14 +20,13 @@ pub(crate) mod sources;
 mod tools;
 mod visible_corpus;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sectile_library::LibraryError;
-use sectile_mcp::{CallContext, ErrorResponse, Failure, FailureKind, ResourceNotice, WorldSpec};
+use sectile_mcp::{CallContext, ErrorResponse, Failure, FailureKind, WorldSpec};
 use sectile_retrieval::Section;
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
 
 pub(crate) use self::{
     answer::DocsSearchAnswer,
@@ -35,6 +35,7 @@ pub(crate) use self::{
 };
 use self::{
     corpus::{Doc, DocsCorpus},
+    followed::FollowedDocs,
     pages::PageCache,
     sources::DocsSources,
     visible_corpus::VisibleCorpus,
@@ -45,19 +46,14 @@ use crate::worlds::url_template::{PART, PATH, encoded, filled};
 const PLACEHOLDERS: [&str; 3] = ["url", "slug", "path"];
 /// Prefix of tool names and URIs, unless the settings give another one.
 pub(crate) const NAMESPACE: &str = "sectile";
-/// Most notices that wait for a slow subscriber.
-const MOST_NOTICES: usize = 1_024;
 
 /// State of the world.
 pub(crate) struct DocsWorld {
     settings: DocsSection,
-    sources: DocsSources,
+    followed: Arc<FollowedDocs>,
     /// The documents that callers may see, made when first needed.
     visible_corpora: Mutex<Vec<Arc<VisibleCorpus>>>,
     pages: PageCache,
-    /// The documents that clients were last told about.
-    told: Mutex<Option<Arc<DocsCorpus>>>,
-    notices: broadcast::Sender<ResourceNotice>,
 }
 
 /// The arguments of a search.
@@ -112,11 +108,9 @@ impl DocsWorld {
     pub(crate) fn new(settings: &DocsSection, sources: DocsSources) -> Self {
         Self {
             settings: settings.clone(),
-            sources,
+            followed: FollowedDocs::new(&settings.namespace, sources),
             visible_corpora: Mutex::default(),
             pages: PageCache::default(),
-            told: Mutex::default(),
-            notices: broadcast::channel(MOST_NOTICES).0,
         }
     }
 
@@ -125,14 +119,12 @@ impl DocsWorld {
         &self,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<DocsCorpus>, Failure> {
-        let current = self.sources.current(stop).map_err(unreadable)?;
-        self.tell(&current);
-        Ok(current)
+        self.followed.current(stop).map_err(unreadable)
     }
 
     /// Waits until everything is indexed and in the cache.
     pub(crate) fn settle(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
-        self.sources.settle(stop)
+        self.followed.settle(stop)
     }
 
     /// Searches the documents that the caller may see.
@@ -169,9 +161,23 @@ impl DocsWorld {
 
     /// Returns the address of a section for people, if the settings have a template for it.
     fn url(&self, doc: &Doc, section: &Section) -> Option<String> {
+        self.url_at(doc, section.anchor.as_deref())
+    }
+
+    /// Returns the address of a document in a list of all documents: that for people, else the published one relative to
+    /// that of the manual, else its path.
+    pub(crate) fn address(&self, doc: &Doc) -> String {
+        let published = || match doc.url.as_deref() {
+            Some("") => "./".to_owned(),
+            Some(url) => url.to_owned(),
+            None => encoded(doc.path.as_str(), PATH),
+        };
+        self.url_at(doc, None).unwrap_or_else(published)
+    }
+
+    fn url_at(&self, doc: &Doc, anchor: Option<&str>) -> Option<String> {
         let template = Some(self.settings.url_template.as_str());
         let template = template.filter(|template| !template.is_empty())?;
-        let anchor = section.anchor.as_deref();
         // A page that is not published has no address.
         let has_url = doc.url.is_some() || !template.contains("{url}");
         has_url.then(|| {
@@ -188,59 +194,6 @@ impl DocsWorld {
     fn uri_of(&self, slug: &str) -> String {
         resources::uri(&self.settings.namespace, slug)
     }
-
-    /// Tells clients what has changed since they were last told.
-    fn tell(&self, now: &Arc<DocsCorpus>) {
-        let before = {
-            let mut told = self.told.lock();
-            match told.replace(Arc::clone(now)) {
-                Some(before) if !Arc::ptr_eq(&before, now) => before,
-                _ => return,
-            }
-        };
-        for notice in notices(&before, now, |slug| self.uri_of(slug)) {
-            // Without subscribers there is nobody to tell.
-            if self.notices.send(notice).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Returns what clients are to be told about a change of the documents.
-fn notices(
-    before: &DocsCorpus,
-    now: &DocsCorpus,
-    uri_of: impl Fn(&str) -> String,
-) -> Vec<ResourceNotice> {
-    let known: HashMap<&str, &Doc> = before
-        .documents
-        .iter()
-        .map(|doc| (doc.slug.as_str(), doc))
-        .collect();
-    let changed = now.documents.iter().filter(|doc| {
-        let known = known.get(doc.slug.as_str());
-        known.is_some_and(|known| known.digest != doc.digest)
-    });
-    let mut notices: Vec<ResourceNotice> = changed
-        .map(|doc| ResourceNotice::Updated(uri_of(&doc.slug)))
-        .collect();
-    let listed = |corpus: &DocsCorpus| {
-        let listed = corpus.listed.iter().map(|at| &corpus.documents[*at]);
-        let listed = listed.map(|doc| {
-            (
-                doc.slug.clone(),
-                doc.title.clone(),
-                doc.description.clone(),
-                doc.bytes,
-            )
-        });
-        listed.collect::<Vec<_>>()
-    };
-    if listed(before) != listed(now) {
-        notices.push(ResourceNotice::ListChanged);
-    }
-    notices
 }
 
 /// Returns the address of a page with a fragment for the anchor of a section in it.

@@ -2,7 +2,10 @@
 
 mod check;
 mod contract;
+mod follow;
+mod index;
 mod library;
+mod llms_txt;
 mod manuals;
 mod meaning;
 mod plan;

@@ -1,6 +1,5 @@
 //! `sectile notebook index`: creates or updates the index of the collections, tier by tier.
 
-mod progress;
 mod watch;
 
 use std::{
@@ -22,7 +21,6 @@ use sectile_library::{
 use sectile_retrieval::{Embedder, StoreError};
 use serde::Serialize;
 
-use self::progress::{TierProgressBar, bar};
 use super::{
     args::{IndexArgs, IndexDestination, TierName},
     collections, failed, made_index_folder, open, require,
@@ -30,6 +28,7 @@ use super::{
 use crate::{
     cli::{
         interrupt::Interrupt,
+        progress::{TierProgressBar, bar},
         ui::{CliError, DIM, NAME, StyledText, counted, print, tell, visible},
     },
     worlds::{editor, notebook::OpenLibrary},

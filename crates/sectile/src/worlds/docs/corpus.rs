@@ -34,6 +34,9 @@ use super::{
     sources::{DocsPart, FolderSource, NamedDoc},
 };
 
+/// The part of a navigation for pages that it does not name, as `llms.txt` calls it.
+const OPTIONAL: &str = "Optional";
+
 /// The purpose of a document, in the order in which roles are listed.
 // Doc comments on the variants would change the schema of the settings.
 #[derive(
@@ -95,11 +98,15 @@ pub(crate) struct Doc {
     pub(crate) path: NotePath,
     /// Its published address, relative to that of the manual, if the folder is a site that publishes it.
     pub(crate) url: Option<String>,
+    /// The part of the navigation that it is in.
+    pub(crate) section: Option<String>,
 }
 
 /// The documents that are loaded, and those that are not, at one moment.
 #[derive(Clone)]
 pub(crate) struct DocsCorpus {
+    /// The title of the site, if the settings of one give it.
+    pub(crate) title: Option<String>,
     /// The manual, then listed documents, then extra paths; each folder sorted by path.
     pub(crate) documents: Vec<Doc>,
     /// Their numbers in the order in which they are listed: that of the navigation, where a folder has one.
@@ -164,6 +171,7 @@ impl DocsCorpus {
         let mut assembly = Assembly {
             settings,
             corpus: Self {
+                title: folders.iter().find_map(|folder| folder.site.title.clone()),
                 documents: Vec::new(),
                 listed: Vec::new(),
                 skipped: Vec::new(),
@@ -219,6 +227,7 @@ struct Candidate<'a> {
     page: PageNumber,
     anchors: AnchorStyle,
     url: Option<String>,
+    section: Option<String>,
 }
 
 impl Assembly<'_> {
@@ -252,6 +261,7 @@ impl Assembly<'_> {
                     page,
                     anchors: AnchorStyle::GitHub,
                     url: None,
+                    section: None,
                 };
                 self.take(&candidate);
             }
@@ -276,6 +286,8 @@ impl Assembly<'_> {
         // Merges two sorted lists, so that skipped documents are reported in the order of paths, whatever the reason.
         let mut passed_over = survey.passed_over.iter().peekable();
         let mut order = Vec::new();
+        // Pages of the navigation come first.
+        let has_nav = site.pages.first().is_some_and(|page| page.is_in_nav);
         for (page, note) in state.notes().iter().map(|note| &note.path).enumerate() {
             while let Some((path, why)) =
                 passed_over.next_if(|(path, _)| path.as_str() < note.as_str())
@@ -307,6 +319,10 @@ impl Assembly<'_> {
                 page: PageNumber::in_folder(number, page),
                 anchors: site.kind.anchors(),
                 url: in_site.and_then(|page| page.url.clone()),
+                section: in_site.and_then(|page| match has_nav && !page.is_in_nav {
+                    true => Some(OPTIONAL.to_owned()),
+                    false => page.section.clone(),
+                }),
             };
             let before = self.corpus.documents.len();
             match self.room_for_one_more() {
@@ -456,6 +472,7 @@ impl Assembly<'_> {
             label: label.to_owned(),
             path: record.path.clone(),
             url: candidate.url.clone(),
+            section: candidate.section.clone(),
         });
     }
 

@@ -39,7 +39,7 @@ pub(super) fn of(namespace: &str) -> Resources<DocsWorld> {
             },
         ]),
         cache: CacheHint::TABLE,
-        changes: Some(|docs| docs.notices.subscribe()),
+        changes: Some(|docs| docs.followed.subscribe()),
     }
 }
 

@@ -142,10 +142,25 @@ impl DocsSources {
         &self,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<DocsCorpus>, LibraryError> {
-        let states = self
-            .folders
-            .iter()
-            .map(|(_, folder)| folder.live.complete(stop));
+        self.look(|live| live.complete(stop))
+    }
+
+    /// As [`Self::current`], for a thread that nobody waits for.
+    ///
+    /// # Errors
+    /// As [`Self::current`].
+    pub(crate) fn follow(
+        &self,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Arc<DocsCorpus>, LibraryError> {
+        self.look(|live| live.follow(stop))
+    }
+
+    fn look(
+        &self,
+        state: impl Fn(&LiveFolder) -> Result<Arc<FolderState>, LibraryError>,
+    ) -> Result<Arc<DocsCorpus>, LibraryError> {
+        let states = self.folders.iter().map(|(_, folder)| state(&folder.live));
         let states = states.collect::<Result<Vec<Arc<FolderState>>, LibraryError>>()?;
         let files: Vec<FileState> = self.named_files().map(FileState::of).collect();
         let mut now = self.now.lock();
@@ -203,6 +218,12 @@ impl DocsSources {
         self.folders
             .iter()
             .try_for_each(|(_, folder)| folder.live.settle(stop))
+    }
+
+    /// Returns the folders, each with the name that people know it by.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = (&str, &LiveFolder)> {
+        let folders = self.folders.iter();
+        folders.map(|(_, folder)| (folder.label.as_str(), &*folder.live))
     }
 
     /// Returns the paths that are not folders.

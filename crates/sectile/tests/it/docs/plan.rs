@@ -209,7 +209,7 @@ fn the_threat_model_covers_queries_addresses_extra_documents_failures_and_rates(
         ),
         (
             "## When the docs world fails",
-            &["fails closed", "query_too_long"],
+            &["fails closed", "rarest words", "pages_change"],
         ),
     ] {
         let (_, section) = model

@@ -8,7 +8,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sectile_library::filling::FillProgress;
 
-use crate::cli::ui::{tell, visible};
+use super::ui::{tell, visible};
 
 /// The interval between two lines.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -1,0 +1,113 @@
+//! Finds out from the pages themselves what program they are written for, where no settings say it.
+
+use sectile_markdown::NotePath;
+use sectile_vault::Root;
+
+use super::{MOST_PROBED, SiteKind};
+
+/// Larger pages are not looked at.
+const MOST_BYTES: u64 = 256 << 10;
+/// The names of boxes that VitePress and Docusaurus know. Others, such as `::: module.name`, belong to plugins of other
+/// programs.
+const BOXES: [&str; 10] = [
+    "caution",
+    "code-group",
+    "danger",
+    "details",
+    "important",
+    "info",
+    "note",
+    "raw",
+    "tip",
+    "warning",
+];
+/// The programs that can be told by their syntax; of those with equally many pages, the first counts.
+const KINDS: [SiteKind; 3] = [SiteKind::MkDocs, SiteKind::VitePress, SiteKind::Docusaurus];
+
+/// Returns the program whose syntax most pages have, among up to 64 that are spread over the folder.
+pub(super) fn kind(root: &Root, documents: &[NotePath]) -> SiteKind {
+    let step = documents.len().div_ceil(MOST_PROBED).max(1);
+    let mut pages = [0_usize; KINDS.len()];
+    for path in documents.iter().step_by(step) {
+        let Ok(bytes) = root.read(path, MOST_BYTES) else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let is_mdx = path.as_str().ends_with(".mdx") && !text.trim().is_empty();
+        let signs: Vec<SiteKind> = outside_fences(&text).filter_map(sign).collect();
+        for (count, kind) in pages.iter_mut().zip(KINDS) {
+            let has_sign = signs.contains(&kind) || (is_mdx && kind == SiteKind::Docusaurus);
+            *count += usize::from(has_sign);
+        }
+    }
+    let most = pages.into_iter().max().unwrap_or_default();
+    let first = pages.iter().position(|count| *count == most && most > 0);
+    first.map_or(SiteKind::Plain, |at| KINDS[at])
+}
+
+/// Returns the program that a line is written for, if only one understands it.
+fn sign(line: &str) -> Option<SiteKind> {
+    let starts = |signs: &[&str]| signs.iter().any(|sign| line.starts_with(sign));
+    let is_box = |name: &str| {
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        BOXES.contains(&&name[..end.unwrap_or(name.len())])
+    };
+    let is_word = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic());
+    // A line of the syntax of MkDocs and its common extensions: a mark, a space and a name.
+    let marked = |marks: &[&str]| {
+        let mut rests = marks.iter().filter_map(|mark| line.strip_prefix(mark));
+        rests.any(is_word)
+    };
+    let has_attributes = line.starts_with('#')
+        && line.ends_with('}')
+        && (line.contains("{ #") || line.contains("{: #"));
+    if has_attributes
+        || marked(&["!!! ", "??? ", "???+ ", "/// "])
+        || starts(&["=== \"", "=== '", "--8<--"])
+    {
+        return Some(SiteKind::MkDocs);
+    }
+    if line.strip_prefix("::: ").is_some_and(is_box)
+        || starts(&["<script setup", "<<< ", "[[toc]]"])
+        || line.contains("<Badge ")
+    {
+        return Some(SiteKind::VitePress);
+    }
+    let is_import = line.starts_with("import ")
+        && [
+            " from '@theme",
+            " from \"@theme",
+            " from '@site",
+            " from \"@site",
+        ]
+        .iter()
+        .any(|source| line.contains(source));
+    let is_docusaurus = is_import || line.strip_prefix(":::").is_some_and(is_box);
+    is_docusaurus.then_some(SiteKind::Docusaurus)
+}
+
+/// Returns the lines that are not in fenced code, without white space around them.
+fn outside_fences(text: &str) -> impl Iterator<Item = &str> {
+    let mut fence: Option<&str> = None;
+    text.lines().map(str::trim).filter(move |line| {
+        let mark = line
+            .chars()
+            .next()
+            .filter(|first| matches!(first, '`' | '~'));
+        let mark = mark.map_or("", |mark| {
+            &line[..line.len() - line.trim_start_matches(mark).len()]
+        });
+        match fence {
+            Some(open) => {
+                let is_end = mark.starts_with(open) && line.len() == mark.len();
+                fence = fence.filter(|_| !is_end);
+                false
+            }
+            None if mark.len() >= 3 => {
+                fence = Some(mark);
+                false
+            }
+            None => true,
+        }
+    })
+}

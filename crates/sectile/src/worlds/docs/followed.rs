@@ -1,0 +1,153 @@
+//! The documents as they are now, and the clients that are told when they change.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    thread,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use sectile_library::LibraryError;
+use sectile_mcp::ResourceNotice;
+use tokio::sync::broadcast;
+
+use super::{
+    corpus::{Doc, DocsCorpus},
+    resources,
+    sources::DocsSources,
+};
+
+/// Most notices that wait for a slow subscriber.
+const MOST_NOTICES: usize = 1_024;
+/// How often changes are looked for while somebody wants to be told about them.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Documents whose changes are told.
+pub(super) struct FollowedDocs {
+    namespace: String,
+    sources: DocsSources,
+    /// The documents that clients were last told about.
+    told: Mutex<Option<Arc<DocsCorpus>>>,
+    notices: broadcast::Sender<ResourceNotice>,
+    /// Whether a thread looks for changes.
+    is_watched: Mutex<bool>,
+}
+
+impl FollowedDocs {
+    pub(super) fn new(namespace: &str, sources: DocsSources) -> Arc<Self> {
+        Arc::new(Self {
+            namespace: namespace.to_owned(),
+            sources,
+            told: Mutex::default(),
+            notices: broadcast::channel(MOST_NOTICES).0,
+            is_watched: Mutex::new(false),
+        })
+    }
+
+    /// Returns the documents as they are now, and tells clients what has changed.
+    pub(super) fn current(
+        &self,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Arc<DocsCorpus>, LibraryError> {
+        let current = self.sources.current(stop)?;
+        self.tell(&current);
+        Ok(current)
+    }
+
+    /// Waits until everything is indexed and in the cache.
+    pub(super) fn settle(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        self.sources.settle(stop)
+    }
+
+    /// Returns a receiver of notices. As long as there is one, a thread looks for changes that no call finds.
+    pub(super) fn subscribe(self: &Arc<Self>) -> broadcast::Receiver<ResourceNotice> {
+        let receiver = self.notices.subscribe();
+        let mut is_watched = self.is_watched.lock();
+        if !*is_watched {
+            let weak = Arc::downgrade(self);
+            let spawned = thread::Builder::new()
+                .name("docs_notices".to_owned())
+                .spawn(move || watch(&weak));
+            if let Err(error) = &spawned {
+                tracing::warn!(kind = %error.kind(), "changes are told only when a call finds them");
+            }
+            *is_watched = spawned.is_ok();
+        }
+        receiver
+    }
+
+    /// Tells clients what has changed since they were last told.
+    fn tell(&self, now: &Arc<DocsCorpus>) {
+        let before = {
+            let mut told = self.told.lock();
+            match told.replace(Arc::clone(now)) {
+                Some(before) if !Arc::ptr_eq(&before, now) => before,
+                _ => return,
+            }
+        };
+        for notice in notices(&before, now, |slug| resources::uri(&self.namespace, slug)) {
+            // Without subscribers there is nobody to tell.
+            if self.notices.send(notice).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Looks for changes until nobody wants to be told, or the documents are no longer served.
+fn watch(weak: &Weak<FollowedDocs>) {
+    while let Some(docs) = weak.upgrade() {
+        {
+            let mut is_watched = docs.is_watched.lock();
+            if docs.notices.receiver_count() == 0 {
+                *is_watched = false;
+                return;
+            }
+        }
+        // Only this thread still uses them.
+        let stop = || Arc::strong_count(&docs) == 1;
+        match docs.sources.follow(&stop) {
+            Ok(current) => docs.tell(&current),
+            Err(error) => tracing::debug!(?error, "the documents cannot be read"),
+        }
+        drop(docs);
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Returns what clients are to be told about a change of the documents.
+fn notices(
+    before: &DocsCorpus,
+    now: &DocsCorpus,
+    uri_of: impl Fn(&str) -> String,
+) -> Vec<ResourceNotice> {
+    let known: HashMap<&str, &Doc> = before
+        .documents
+        .iter()
+        .map(|doc| (doc.slug.as_str(), doc))
+        .collect();
+    let changed = now.documents.iter().filter(|doc| {
+        let known = known.get(doc.slug.as_str());
+        known.is_some_and(|known| known.digest != doc.digest)
+    });
+    let mut notices: Vec<ResourceNotice> = changed
+        .map(|doc| ResourceNotice::Updated(uri_of(&doc.slug)))
+        .collect();
+    let listed = |corpus: &DocsCorpus| {
+        let listed = corpus.listed.iter().map(|at| &corpus.documents[*at]);
+        let listed = listed.map(|doc| {
+            (
+                doc.slug.clone(),
+                doc.title.clone(),
+                doc.description.clone(),
+                doc.bytes,
+            )
+        });
+        listed.collect::<Vec<_>>()
+    };
+    if listed(before) != listed(now) {
+        notices.push(ResourceNotice::ListChanged);
+    }
+    notices
+}
