@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 pub(crate) use self::{
-    answer::DocsSearchAnswer,
+    answer::{DocsSearchAnswer, MEANING, ScoredSection},
     open::{ENTRY, missing, opened_sources, policy_problem},
     settings::{DocsDocument, DocsPath, DocsRanking, DocsSection, DocsSettings, SiteSetting},
 };
