@@ -3,7 +3,7 @@
 
 mod folder;
 mod reading;
-mod start;
+pub(crate) mod start;
 mod writing;
 
 use anyhow::Result;

@@ -1,6 +1,7 @@
 //! Searching documentation: against fixed bounds, against building the section tree, and against the scan of the plan's own
 //! implementation.
 
+mod manual;
 mod reference;
 
 use std::{fs, hint::black_box, path::PathBuf, time::Duration};
@@ -188,7 +189,8 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let large = large(8)?;
     against_scan(report, &large, &questions, rounds);
     worst(report, &large, rounds);
-    indexing(report, small.as_ref(), &large, rounds)
+    indexing(report, small.as_ref(), &large, rounds)?;
+    manual::run(report, bench)
 }
 
 /// Measures the speed and quality of answers to questions about documents.

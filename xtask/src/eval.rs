@@ -4,12 +4,16 @@
 //! The figures come from `sectile docs eval` and `sectile notebook eval`; the thresholds are a little below the measured
 //! values. Tests that have to pass everywhere use `test-corpus` instead.
 
+mod manuals;
+mod plain_bm25;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use self::manuals::{MANUALS, Manual};
 use crate::ci;
 use crate::process::{self, Repo};
 
@@ -96,6 +100,10 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     missing.dedup_by_key(|set| set.folder);
     let mut missing: Vec<&str> = missing.iter().map(|set| set.folder).collect();
     missing.extend((!has_documents).then_some(DOCUMENTS));
+    let (manuals, absent): (Vec<&Manual>, Vec<&Manual>) = MANUALS
+        .iter()
+        .partition(|manual| data.join(manual.folder).is_dir());
+    missing.extend(absent.iter().map(|manual| manual.folder));
     if !missing.is_empty() {
         println!(
             "not in {}: {}. Third-party text is not in the repository; set --data or XTASK_DATA to use another folder.",
@@ -103,7 +111,7 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
             missing.join(", ")
         );
     }
-    if sets.is_empty() && !has_documents {
+    if sets.is_empty() && manuals.is_empty() && !has_documents {
         return Ok(Some(format!(
             "nothing was evaluated: {} has no data",
             data.display()
@@ -115,13 +123,16 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     if has_documents {
         documents(repo, data)?;
     }
+    for manual in &manuals {
+        below.extend(manuals::evaluated(repo, data, manual)?);
+    }
     for set in &sets {
         below.extend(evaluated(repo, data, set)?);
     }
     if !below.is_empty() {
         bail!("{}", below.join("; "));
     }
-    let count = sets.len() + usize::from(has_documents);
+    let count = sets.len() + manuals.len() + usize::from(has_documents);
     let left_out = if missing.is_empty() {
         String::new()
     } else {

@@ -184,7 +184,7 @@ fn bytes_below(folder: &Path) -> Result<u64> {
 }
 
 /// Returns the names and lengths of all files below a folder. Files may go while it is read.
-fn files_below(folder: &Path) -> Result<Vec<(String, u64)>> {
+pub(crate) fn files_below(folder: &Path) -> Result<Vec<(String, u64)>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {

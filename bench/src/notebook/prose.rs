@@ -63,7 +63,7 @@ impl<'w> Note<'w> {
     }
 
     /// Returns a text of at least `bytes`.
-    pub(super) fn long(self, bytes: usize) -> String {
+    pub(crate) fn long(self, bytes: usize) -> String {
         self.with_sections(|_| usize::MAX, bytes)
     }
 

@@ -125,6 +125,12 @@ impl Acl {
         self.given[index] == other.given[index] && self.roots[index] == other.roots[index]
     }
 
+    /// Returns whether `role` may read everything, whatever its name.
+    #[must_use]
+    pub fn allows_all_reading(&self, role: Role) -> bool {
+        self.given[role as usize].is_empty()
+    }
+
     /// Returns whether some role may not use everything.
     #[must_use]
     pub fn limits(&self, role: Role) -> bool {

@@ -95,6 +95,14 @@ impl CallContext {
             .is_none_or(|surface| surface.may_notify(uri, self.caller_role()))
     }
 
+    /// Returns whether the policy lets this caller read every resource, so that none has to be checked.
+    #[must_use]
+    pub fn may_read_all(&self) -> bool {
+        self.surface
+            .as_ref()
+            .is_none_or(|surface| surface.may_read_all(self.caller_role()))
+    }
+
     /// Returns the program's own text without the parts that name a tool this caller cannot see; empty if nothing is
     /// left. Everything that an answer says about other tools passes through here.
     #[must_use]

@@ -284,6 +284,11 @@ impl Surface {
         self.policy.presence(caller_role, thing).is_ok() && self.authorise(uri).is_ok()
     }
 
+    /// Returns whether a caller with this role may read every resource.
+    pub(crate) fn may_read_all(&self, caller_role: CallerRole) -> bool {
+        self.policy.allows_all_reading(caller_role)
+    }
+
     /// Runs a subscription, which takes a listener's slot instead of a call's.
     pub(crate) async fn listen(
         self: &Arc<Self>,

@@ -61,6 +61,15 @@ impl Policy {
             .ok_or(Absence::Role)
     }
 
+    /// Returns whether a caller with this role may read everything, whatever its name.
+    pub(crate) fn allows_all_reading(&self, caller_role: CallerRole) -> bool {
+        let Visibility { allow, deny, .. } = &self.visibility;
+        allow.is_empty()
+            && deny.is_empty()
+            && self.authorisation.allowed.is_empty()
+            && caller_role.is_none_or(|role| self.roles.get().allows_all_reading(role))
+    }
+
     /// Returns whether a listing for a caller with this role shows `thing`.
     pub(crate) fn lists(&self, caller_role: CallerRole, thing: AccessTarget<'_>) -> bool {
         self.visibility.lists(thing.world, thing.name, thing.family)
@@ -153,6 +162,32 @@ mod tests {
         assert!(!visibility.lists("vault", "a", None));
         visibility.mode = Mode::Passthrough;
         assert!(visibility.lists("vault", "a", None) && !visibility.exists("vault", "a", None));
+    }
+
+    #[test]
+    fn any_rule_at_all_may_hide_something_from_a_reader() {
+        let roles = |given: Vec<(Role, NameSet)>| Policy {
+            roles: Arc::new(LiveValue::new(Acl::new(given))),
+            ..Policy::default()
+        };
+        let mut policy = Policy::default();
+        for role in [None, Some(Role::Viewer), Some(Role::Admin)] {
+            assert!(policy.allows_all_reading(role));
+        }
+        policy.visibility.allow = names(&["a"]);
+        assert!(!policy.allows_all_reading(None));
+        policy.visibility = Visibility {
+            deny: names(&["a"]),
+            mode: Mode::Passthrough,
+            ..Visibility::default()
+        };
+        assert!(!policy.allows_all_reading(None));
+        policy.visibility = Visibility::default();
+        policy.authorisation.allowed = names(&["a"]);
+        assert!(!policy.allows_all_reading(None));
+        let policy = roles(vec![(Role::Viewer, names(&["a"]))]);
+        assert!(!policy.allows_all_reading(Some(Role::Viewer)));
+        assert!(policy.allows_all_reading(Some(Role::Admin)));
     }
 
     #[test]

@@ -437,7 +437,12 @@ pub(super) struct DocsSearchArgs {
 The file is TOML:
   [[question]]
   ask = \"How do I undo an edit?\"
-  expect = [\"recipes#undo-the-last-edit\"]    sections that answer it, as slug#anchor, or slug for an introduction")]
+  expect = [\"recipes#undo-the-last-edit\"]    sections that answer it, as slug#anchor or page.md#anchor; without the
+                                             anchor, an introduction
+
+Examples:
+  sectile docs eval questions.toml --save before.json
+  sectile docs eval questions.toml --against before.json --explain    what has moved since, and why")]
 pub(super) struct DocsEvalArgs {
     /// The file with the questions.
     #[arg(value_name = "FILE")]
@@ -450,6 +455,19 @@ pub(super) struct DocsEvalArgs {
     /// Fail if fewer than this percentage of questions have an expected section among the first three.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) min_hit_3: Option<u8>,
+    /// Show the rank of every question, not only of those whose section is not first.
+    #[arg(long)]
+    pub(super) all: bool,
+    /// Show the parts of the scores of the expected section and of the one above it, for questions that moved or are not
+    /// first.
+    #[arg(long)]
+    pub(super) explain: bool,
+    /// Save this run.
+    #[arg(long, value_name = "RUN")]
+    pub(super) save: Option<PathBuf>,
+    /// Show what has changed since a saved run.
+    #[arg(long, value_name = "RUN")]
+    pub(super) against: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,

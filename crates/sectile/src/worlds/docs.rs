@@ -29,7 +29,7 @@ use sectile_retrieval::Section;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
-    answer::DocsSearchAnswer,
+    answer::{DocsSearchAnswer, MEANING, ScoredSection},
     open::{ENTRY, missing, opened_sources, policy_problem},
     settings::{DocsDocument, DocsPath, DocsRanking, DocsSection, DocsSettings, SiteSetting},
 };
@@ -136,7 +136,7 @@ impl DocsWorld {
         let progress = &context.progress;
         let stop = || context.cancelled.is_cancelled();
         self.attempt(&stop, |all| {
-            let visible = self.visible_corpus(all, |uri| context.may_read(uri));
+            let visible = self.visible_corpus(all, context);
             progress.report(1, Some(2), "The documents are indexed.");
             let answered = answer::answer(self, &visible, search)?;
             progress.report(2, Some(2), "The sections are ranked.");

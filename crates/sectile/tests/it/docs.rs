@@ -2,6 +2,7 @@
 
 mod check;
 mod contract;
+mod eval;
 mod follow;
 mod index;
 mod library;

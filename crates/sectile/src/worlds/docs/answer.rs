@@ -1,6 +1,7 @@
 //! The answer to a query: sections, their documents, follow-up questions, and a receipt.
 
 mod nearest;
+mod score_parts;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,6 +12,7 @@ use sectile_mcp::{AnswerFacts, Failure};
 use sectile_retrieval::{ChunkHit, FUSION, Query, RANKING, Section};
 use serde::Serialize;
 
+pub(crate) use self::score_parts::{MEANING, ScoredSection};
 use super::{
     DocsRanking, DocsSearch, DocsWorld,
     corpus::{Doc, DocRole},
@@ -545,18 +547,22 @@ fn receipt(docs: &DocsWorld, visible: &VisibleCorpus, search: &DocsSearch<'_>) -
         None => serde_json::json!([query, max_sections, explain]),
         Some(budget) => serde_json::json!([query, max_sections, explain, budget]),
     };
-    let ranking = match docs.settings.ranking {
+    Receipt {
+        corpus: visible.digest.to_string(),
+        ranking: ranking(docs, visible),
+        arguments: Digest::of(arguments.to_string().as_bytes()).to_string(),
+    }
+}
+
+/// Returns the name and version of the ranking.
+pub(super) fn ranking(docs: &DocsWorld, visible: &VisibleCorpus) -> String {
+    match docs.settings.ranking {
         DocsRanking::Words => format!("{RULES}+{RANKING}"),
         DocsRanking::Static | DocsRanking::Meaning => {
             let pages = &visible.all.pages;
             let (tier, model) = (pages.tier().name(), pages.model().fingerprint());
             format!("{RULES}+{RANKING}+{FUSION}+{tier}-{model}")
         }
-    };
-    Receipt {
-        corpus: visible.digest.to_string(),
-        ranking,
-        arguments: Digest::of(arguments.to_string().as_bytes()).to_string(),
     }
 }
 

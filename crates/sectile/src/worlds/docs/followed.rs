@@ -134,20 +134,17 @@ fn notices(
     let mut notices: Vec<ResourceNotice> = changed
         .map(|doc| ResourceNotice::Updated(uri_of(&doc.slug)))
         .collect();
-    let listed = |corpus: &DocsCorpus| {
-        let listed = corpus.listed.iter().map(|at| &corpus.documents[*at]);
-        let listed = listed.map(|doc| {
-            (
-                doc.slug.clone(),
-                doc.title.clone(),
-                doc.description.clone(),
-                doc.bytes,
-            )
-        });
-        listed.collect::<Vec<_>>()
-    };
-    if listed(before) != listed(now) {
+    if !listed(before).eq(listed(now)) {
         notices.push(ResourceNotice::ListChanged);
     }
     notices
+}
+
+/// Returns what a listing shows of each document, in its order.
+fn listed(corpus: &DocsCorpus) -> impl Iterator<Item = (&str, &str, &str, u64)> {
+    let listed = corpus.listed.iter().map(|at| &corpus.documents[*at]);
+    listed.map(|doc| {
+        let (slug, title) = (doc.slug.as_str(), doc.title.as_str());
+        (slug, title, doc.description.as_str(), doc.bytes)
+    })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sectile_markdown::Digest;
+use sectile_mcp::CallContext;
 use sectile_retrieval::Corpus;
 
 use super::{
@@ -22,6 +23,8 @@ pub(super) struct VisibleCorpus {
     pub(super) text: Corpus,
     /// Digest of everything an answer can expose.
     pub(super) digest: Digest,
+    /// Whether it was made for callers who may read everything.
+    is_for_all: bool,
 }
 
 /// A section of the visible documents: the number of a document there, and that of a section with text in it.
@@ -31,34 +34,42 @@ pub(super) type SectionNumber = (usize, usize);
 const MOST_VISIBLE_CORPORA: usize = 16;
 
 impl DocsWorld {
-    /// Returns the documents of `all` whose addresses `may_see` allows, ready to be searched.
+    /// Returns the documents of `all` that the caller may read, ready to be searched.
     pub(super) fn visible_corpus(
         &self,
         all: &Arc<DocsCorpus>,
-        may_see: impl Fn(&str) -> bool,
+        context: &CallContext,
     ) -> Arc<VisibleCorpus> {
+        // With thousands of documents, checking each takes longer than the search.
+        let is_for_all = context.may_read_all();
+        if is_for_all {
+            let is_kept = |visible: &VisibleCorpus| visible.is_for_all;
+            if let Some(visible) = kept(&mut self.visible_corpora.lock(), all, is_kept) {
+                return visible;
+            }
+        }
+        let may_see = |slug: &str| is_for_all || context.may_read(&self.uri_of(slug));
         let documents: Vec<usize> = (0..all.documents.len())
-            .filter(|at| may_see(&self.uri_of(&all.documents[*at].slug)))
+            .filter(|at| may_see(&all.documents[*at].slug))
             .collect();
         // If a document is hidden from the caller, the name of one that was not loaded could reveal a hidden one.
         let sees_all = documents.len() == all.documents.len();
         // Whether a link leads to a folder is a fact about the machine, for the operator only.
         let is_told = |skipped: &SkippedDoc| {
             let is_of_machine = skipped.reason == SkipReason::Link && !is_page(&skipped.name);
-            sees_all && !is_of_machine && may_see(&self.uri_of(&skipped.slug))
+            sees_all && !is_of_machine && may_see(&skipped.slug)
         };
         let skipped: Vec<usize> = (0..all.skipped.len())
             .filter(|at| is_told(&all.skipped[*at]))
             .collect();
+        let is_same = |visible: &VisibleCorpus| {
+            visible.is_for_all == is_for_all
+                && visible.documents == documents
+                && visible.skipped == skipped
+        };
+        // It is made once, even if several callers ask for it at the same time.
         let mut visible_corpora = self.visible_corpora.lock();
-        // What is not up to date any more is not asked for again.
-        visible_corpora.retain(|visible| Arc::ptr_eq(&visible.all, all));
-        if let Some(at) = visible_corpora
-            .iter()
-            .position(|visible| visible.documents == documents && visible.skipped == skipped)
-        {
-            let visible = visible_corpora.remove(at);
-            visible_corpora.push(Arc::clone(&visible));
+        if let Some(visible) = kept(&mut visible_corpora, all, is_same) {
             return visible;
         }
         let pages: Vec<_> = documents.iter().map(|at| all.documents[*at].page).collect();
@@ -68,6 +79,7 @@ impl DocsWorld {
             all: Arc::clone(all),
             documents,
             skipped,
+            is_for_all,
         });
         if visible_corpora.len() == MOST_VISIBLE_CORPORA {
             visible_corpora.remove(0);
@@ -101,6 +113,20 @@ impl DocsWorld {
         }
         Digest::of(lines.as_bytes())
     }
+}
+
+/// Returns the set of visible documents of `all` that meets a condition, if it was made before.
+fn kept(
+    visible_corpora: &mut Vec<Arc<VisibleCorpus>>,
+    all: &Arc<DocsCorpus>,
+    is_wanted: impl Fn(&VisibleCorpus) -> bool,
+) -> Option<Arc<VisibleCorpus>> {
+    // What is not up to date any more is not asked for again.
+    visible_corpora.retain(|visible| Arc::ptr_eq(&visible.all, all));
+    let at = visible_corpora.iter().position(|one| is_wanted(one))?;
+    let visible = visible_corpora.remove(at);
+    visible_corpora.push(Arc::clone(&visible));
+    Some(visible)
 }
 
 impl VisibleCorpus {
