@@ -88,7 +88,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
         .iter()
         .map(|doc| {
             let bytes = corpus.pages.read(doc.page).unwrap_or_default();
-            (doc, examine(&bytes))
+            (&**doc, examine(&bytes))
         })
         .collect();
     if args.json {

@@ -18,7 +18,7 @@ pub(super) fn llms_txt(args: &DocsLlmsTxtArgs) -> Result<(), CliError> {
     let pages: Vec<&Doc> = corpus
         .listed
         .iter()
-        .map(|at| &corpus.documents[*at])
+        .map(|at| &*corpus.documents[*at])
         .collect();
     let home = pages.iter().find(|doc| is_home(doc));
     let title = corpus.title.clone();

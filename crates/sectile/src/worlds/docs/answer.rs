@@ -1,17 +1,20 @@
 //! The answer to a query: sections, their documents, follow-up questions, and a receipt.
 
+mod budget;
 mod nearest;
 mod score_parts;
+mod shown;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_library::LibraryError;
-use sectile_markdown::{Digest, estimate_tokens};
-use sectile_mcp::{AnswerFacts, Failure};
+use sectile_markdown::Digest;
+use sectile_mcp::Failure;
 use sectile_retrieval::{ChunkHit, FUSION, Query, RANKING, Section};
 use serde::Serialize;
 
+use self::budget::Budget;
 pub(crate) use self::score_parts::{MEANING, ScoredSection};
 use super::{
     DocsRanking, DocsSearch, DocsWorld,
@@ -21,7 +24,6 @@ use super::{
     unreadable,
     visible_corpus::{SectionNumber, VisibleCorpus},
 };
-use crate::worlds::snippet::snippet;
 
 /// The answer to a search.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,16 +72,6 @@ pub(crate) struct DocsSearchAnswer {
 #[serde(rename_all = "lowercase")]
 enum FoundBy {
     Meaning,
-}
-
-/// A section of an answer, formatted for people.
-pub(crate) struct ShownSection<'a> {
-    pub(crate) uri: &'a str,
-    /// The title of the document, the headings above, and the heading.
-    pub(crate) place: Vec<&'a str>,
-    pub(crate) content: &'a str,
-    /// The parts of the score, if requested.
-    pub(crate) parts: Vec<String>,
 }
 
 /// A section in the answer.
@@ -232,11 +224,6 @@ struct Receipt {
 /// Version of this world's rules, in addition to those of the index. It changes whenever an answer may change.
 const RULES: &str = "sectile-docs-2";
 pub(super) const DEFAULT_SECTIONS: usize = 3;
-/// Longest text of one section in an answer, in bytes.
-const MOST_CONTENT: usize = 6_000;
-/// Longest text of all sections in an answer together, in bytes. Each gets at least `LEAST_CONTENT`.
-const MOST_CONTENTS: usize = 24_000;
-const LEAST_CONTENT: usize = 600;
 const CLOSEST_HEADINGS: usize = 5;
 /// Most documents that an overview names as not loaded.
 const MOST_SKIPPED: usize = 20;
@@ -433,109 +420,6 @@ fn assembled(
     })
 }
 
-impl DocsSearchAnswer {
-    /// The facts that the audit log may hold.
-    pub(crate) fn facts(&self) -> AnswerFacts {
-        AnswerFacts {
-            sections: Some(self.sections.len()),
-            truncated: self.sections.iter().any(|section| section.truncated),
-            ..AnswerFacts::default()
-        }
-    }
-
-    /// The sections, formatted for people.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = ShownSection<'_>> {
-        self.sections.iter().map(|section| {
-            let place = section.trail.iter().chain([&section.heading]);
-            ShownSection {
-                uri: &section.uri,
-                place: place.map(String::as_str).collect(),
-                content: &section.content,
-                parts: section.parts(),
-            }
-        })
-    }
-
-    /// Remarks about the search, one line each.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> = self
-            .corrected
-            .iter()
-            .map(|one| {
-                format!(
-                    "\"{}\" is not in the documents; searched for {}.",
-                    one.term,
-                    one.used.join(", ")
-                )
-            })
-            .collect();
-        if !self.suggested.is_empty() {
-            remarks.push(format!("Did you mean {}?", self.suggested.join(", ")));
-        }
-        if !self.unknown_terms.is_empty() {
-            remarks.push(format!(
-                "Not in the documents: {}.",
-                self.unknown_terms.join(", ")
-            ));
-        }
-        if !self.dropped_terms.is_empty() {
-            remarks.push(format!(
-                "Not searched for, because the query is long: {}.",
-                self.dropped_terms.join(", ")
-            ));
-        }
-        if self.phrases_ignored {
-            remarks.push("The words in quotes do not occur together anywhere.".to_owned());
-        }
-        if self.found_by == Some(FoundBy::Meaning) {
-            remarks.push(
-                "No section has these words; these sections are the nearest in meaning.".to_owned(),
-            );
-        }
-        if let Some(help) = &self.help {
-            remarks.push(help.message.clone());
-            remarks.extend(
-                help.closest_headings
-                    .iter()
-                    .map(|one| format!("{}  {}", one.heading, one.uri)),
-            );
-        }
-        remarks.extend(self.suggested_followups.iter().cloned());
-        remarks
-    }
-}
-
-impl FoundSection {
-    /// The reasons why the section is in the answer, one line each.
-    fn parts(&self) -> Vec<String> {
-        let score = self.score.iter().flat_map(Score::lines);
-        let nearness = self.nearness.iter();
-        score
-            .chain(nearness.map(|nearness| format!("{nearness:>7}  near in meaning")))
-            .collect()
-    }
-}
-
-impl Score {
-    /// The parts of the score, one line each.
-    fn lines(&self) -> Vec<String> {
-        let terms = self.terms.iter().map(|term| {
-            let place = if term.in_heading {
-                ", in the heading"
-            } else {
-                ""
-            };
-            format!("{:>7}  {} ({}{place})", term.score, term.term, term.form)
-        });
-        let others = [(self.together, "words together"), (self.role_bonus, "role")];
-        let others = others.into_iter().filter(|(score, _)| *score > 0);
-        terms
-            .chain(others.map(|(score, what)| format!("{score:>7}  {what}")))
-            .chain([format!("{:>7}  in all", self.total)])
-            .collect()
-    }
-}
-
 fn receipt(docs: &DocsWorld, visible: &VisibleCorpus, search: &DocsSearch<'_>) -> Receipt {
     let DocsSearch {
         query,
@@ -611,70 +495,6 @@ fn overview(
     })
 }
 
-/// The text budget left for the sections of an answer.
-struct Budget {
-    bytes: usize,
-    /// Tokens, if they count: then a section is whole, or it is a snippet.
-    tokens: Option<usize>,
-    sections: usize,
-}
-
-/// About how many tokens an answer takes beside its sections, and each section beside its text.
-const TOKENS_BESIDE: usize = 160;
-const TOKENS_OF_SECTION: usize = 110;
-/// The most characters of a snippet, where a section does not fit.
-const MOST_SNIPPET: usize = 600;
-
-impl Budget {
-    fn new(sections: usize, tokens: Option<usize>) -> Self {
-        let beside = TOKENS_BESIDE + sections * TOKENS_OF_SECTION;
-        Self {
-            bytes: MOST_CONTENTS,
-            tokens: tokens.map(|tokens| tokens.saturating_sub(beside)),
-            sections,
-        }
-    }
-
-    /// Returns what is shown of the next section, and whether it is only a part.
-    fn shown(&mut self, text: &str, matched: &[String]) -> (String, bool) {
-        self.sections = self.sections.saturating_sub(1);
-        let Some(left) = &mut self.tokens else {
-            return cut(text, self.take(text.len()));
-        };
-        // A fair share stays for each section after it.
-        let share = *left / (self.sections + 1);
-        let kept = share.min(MOST_SNIPPET / 3) * self.sections;
-        let whole = estimate_tokens(text);
-        if whole <= left.saturating_sub(kept) {
-            *left -= whole;
-            return (text.to_owned(), false);
-        }
-        // About three characters to a token, so that the snippet fits in any script but the densest.
-        let most = MOST_SNIPPET.min((share * 3).max(1));
-        let mut part = snippet(text, matched, most);
-        while estimate_tokens(&part) > share && !part.is_empty() {
-            let half = part.chars().count() / 2;
-            part = if half < 8 {
-                String::new()
-            } else {
-                snippet(text, matched, half)
-            };
-        }
-        *left = left.saturating_sub(estimate_tokens(&part));
-        (part, true)
-    }
-
-    /// Takes the share of the next section, in bytes, leaving `LEAST_CONTENT` for each section after it.
-    fn take(&mut self, wanted: usize) -> usize {
-        let kept = self.sections * LEAST_CONTENT;
-        let share = wanted
-            .min(MOST_CONTENT)
-            .min(self.bytes.saturating_sub(kept));
-        self.bytes -= share;
-        share
-    }
-}
-
 /// Reads the page of a section; `None` if it has changed since.
 fn read(
     docs: &DocsWorld,
@@ -744,20 +564,6 @@ fn around<'a>(sections: &'a [Section], section: &Section) -> Vec<(&'static str, 
     all.into_iter()
         .filter_map(|(name, section)| Some((name, section?)))
         .collect()
-}
-
-/// The start of a text, cut at a line break if possible, with a note on how much was cut.
-fn cut(text: &str, most: usize) -> (String, bool) {
-    if text.len() <= most {
-        return (text.to_owned(), false);
-    }
-    let end = text.floor_char_boundary(most);
-    let end = text[..end].rfind('\n').unwrap_or(end);
-    let shown = text[..end].trim_end();
-    (
-        format!("{shown}\n\n[cut: {} more bytes]", text.len() - shown.len()),
-        true,
-    )
 }
 
 fn uri(docs: &DocsWorld, doc: &Doc, section: &Section) -> String {

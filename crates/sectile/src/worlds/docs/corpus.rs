@@ -10,12 +10,13 @@ use std::{
     collections::HashSet,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use schemars::JsonSchema;
 use sectile_library::{
     left_out::WhyLeftOut,
-    live_folder::NoteRecord,
+    live_folder::{FolderState, NoteRecord},
     live_manual::{ManualSnapshot, PageNumber},
     manual_page::PageProblem,
 };
@@ -100,6 +101,8 @@ pub(crate) struct Doc {
     pub(crate) url: Option<String>,
     /// The part of the navigation that it is in.
     pub(crate) section: Option<String>,
+    /// The digest of everything that an answer can show of it.
+    pub(crate) shown: Digest,
 }
 
 /// The documents that are loaded, and those that are not, at one moment.
@@ -108,7 +111,7 @@ pub(crate) struct DocsCorpus {
     /// The title of the site, if the settings of one give it.
     pub(crate) title: Option<String>,
     /// The manual, then listed documents, then extra paths; each folder sorted by path.
-    pub(crate) documents: Vec<Doc>,
+    pub(crate) documents: Vec<Arc<Doc>>,
     /// Their numbers in the order in which they are listed: that of the navigation, where a folder has one.
     pub(crate) listed: Vec<usize>,
     /// Documents that were skipped, in the same order.
@@ -195,9 +198,95 @@ impl DocsCorpus {
         assembly.finish()
     }
 
+    /// Returns these documents with other states of their folders, if that only changes the text of some of them: then
+    /// nothing else needs to be looked at again.
+    pub(super) fn patched(
+        &self,
+        settings: &DocsSettings,
+        states: &[Arc<FolderState>],
+    ) -> Option<Self> {
+        let is_cut = |skipped: &SkippedDoc| {
+            let reason = skipped.reason;
+            matches!(
+                reason,
+                SkipReason::TooMany { .. } | SkipReason::OverTotal { .. }
+            )
+        };
+        if self.skipped.iter().any(is_cut) {
+            return None;
+        }
+        let mut patched = self.clone();
+        let mut total = self.total_bytes();
+        for (folder, (before, now)) in self.pages.folders().iter().zip(states).enumerate() {
+            let pairs = before.notes().iter().zip(now.notes()).enumerate();
+            for (page, (_, record)) in pairs.filter(|(_, (one, other))| !Arc::ptr_eq(one, other)) {
+                let page = PageNumber::in_folder(folder, page);
+                let mut documents = patched.documents.iter();
+                let at = documents.position(|doc| doc.page == page)?;
+                // What was said about it may not be true any more.
+                let about = format!("`{}`", patched.documents[at].label);
+                if self.notes.iter().any(|note| note.starts_with(&about)) {
+                    return None;
+                }
+                let doc = patched.documents[at].retold(record, settings)?;
+                total = total - patched.documents[at].bytes + doc.bytes;
+                patched.documents[at] = Arc::new(doc);
+            }
+        }
+        patched.pages = self.pages.with_folders(states.to_vec());
+        (total <= settings.written.max_total_bytes).then_some(patched)
+    }
+
     /// Size of all documents together, in bytes.
     pub(crate) fn total_bytes(&self) -> u64 {
         self.documents.iter().map(|doc| doc.bytes).sum()
+    }
+}
+
+impl Doc {
+    /// Returns the document with this text; `None` if that might change anything else than the document.
+    fn retold(&self, record: &NoteRecord, settings: &DocsSettings) -> Option<Self> {
+        let has_problem = record.left_out.is_some()
+            || record
+                .page
+                .as_ref()
+                .is_none_or(|page| page.problem.is_some())
+            || record.stamp.bytes > settings.written.max_doc_bytes;
+        let name = match settings.is_whole {
+            true => record.path.as_str(),
+            false => record.path.file_name(),
+        };
+        let described = describe(record, name, None);
+        let is_same = self.path == record.path
+            && self.slug == described.slug
+            && described.problems.is_empty();
+        if has_problem || !is_same {
+            return None;
+        }
+        let doc = Self {
+            title: described.title,
+            role: described.role,
+            description: described.description,
+            digest: record.digest,
+            bytes: record.stamp.bytes,
+            ..self.clone()
+        };
+        Some(doc.sealed())
+    }
+
+    /// Returns the document with the digest of what can be shown of it.
+    fn sealed(mut self) -> Self {
+        let shown = serde_json::json!([
+            self.slug,
+            self.title,
+            self.role,
+            self.description,
+            self.digest.to_string(),
+            self.url,
+            self.format.anchors as u8,
+        ]);
+        self.shown = Digest::of(shown.to_string().as_bytes());
+        self
     }
 }
 
@@ -282,7 +371,7 @@ impl Assembly<'_> {
         } = folder;
         let first = self.corpus.documents.len();
         let folder_name = own_name(folder_label);
-        let state = std::sync::Arc::clone(&self.corpus.pages.folders()[number]);
+        let state = Arc::clone(&self.corpus.pages.folders()[number]);
         // Merges two sorted lists, so that skipped documents are reported in the order of paths, whatever the reason.
         let mut passed_over = survey.passed_over.iter().peekable();
         let mut order = Vec::new();
@@ -456,7 +545,7 @@ impl Assembly<'_> {
         }
         self.total_bytes += record.stamp.bytes;
         self.corpus.listed.push(self.corpus.documents.len());
-        self.corpus.documents.push(Doc {
+        let doc = Doc {
             slug,
             title,
             role,
@@ -473,7 +562,9 @@ impl Assembly<'_> {
             path: record.path.clone(),
             url: candidate.url.clone(),
             section: candidate.section.clone(),
-        });
+            shown: record.digest,
+        };
+        self.corpus.documents.push(Arc::new(doc.sealed()));
     }
 
     fn skip(&mut self, skipped: SkippedDoc) {

@@ -102,6 +102,7 @@ impl DocsWorld {
         let by_name: HashMap<&str, &Doc> = all
             .documents
             .iter()
+            .map(|doc| &**doc)
             .flat_map(|doc| [(doc.slug.as_str(), doc), (doc.path.as_str(), doc)])
             .collect();
         for (number, question) in questions.iter().enumerate() {

@@ -122,15 +122,25 @@ fn notices(
     now: &DocsCorpus,
     uri_of: impl Fn(&str) -> String,
 ) -> Vec<ResourceNotice> {
-    let known: HashMap<&str, &Doc> = before
-        .documents
-        .iter()
-        .map(|doc| (doc.slug.as_str(), doc))
-        .collect();
-    let changed = now.documents.iter().filter(|doc| {
-        let known = known.get(doc.slug.as_str());
-        known.is_some_and(|known| known.digest != doc.digest)
+    let is_in_place = |(one, other): (&Arc<Doc>, &Arc<Doc>)| one.slug == other.slug;
+    let mut pairs = before.documents.iter().zip(&now.documents);
+    // Mostly a text has changed, and nothing has come or gone.
+    let are_in_place = before.documents.len() == now.documents.len() && pairs.all(is_in_place);
+    let known: HashMap<&str, usize> = match are_in_place {
+        true => HashMap::new(),
+        false => {
+            let documents = before.documents.iter().enumerate();
+            documents.map(|(at, doc)| (doc.slug.as_str(), at)).collect()
+        }
+    };
+    let changed = now.documents.iter().enumerate().filter(|(at, doc)| {
+        let known = match are_in_place {
+            true => Some(at),
+            false => known.get(doc.slug.as_str()),
+        };
+        known.is_some_and(|at| before.documents[*at].digest != doc.digest)
     });
+    let changed = changed.map(|(_, doc)| doc);
     let mut notices: Vec<ResourceNotice> = changed
         .map(|doc| ResourceNotice::Updated(uri_of(&doc.slug)))
         .collect();

@@ -103,6 +103,29 @@ struct FileState {
     is_recent: bool,
 }
 
+impl Current {
+    /// Returns the documents with these states of the folders, if only the text of some pages has changed. Otherwise it is
+    /// returned as it was.
+    fn patched(
+        self,
+        states: &[Arc<FolderState>],
+        settings: &DocsSettings,
+    ) -> Result<Self, Box<Self>> {
+        let mut folders = self.folders.iter().zip(states);
+        let corpus = folders
+            .all(|(folder, state)| folder.has_pages_of(state))
+            .then(|| self.corpus.patched(settings, states))
+            .flatten();
+        match corpus {
+            Some(corpus) => Ok(Self {
+                corpus: Arc::new(corpus),
+                ..self
+            }),
+            None => Err(Box::new(self)),
+        }
+    }
+}
+
 impl DocsSources {
     /// Opens everything that the settings name. What does not exist is [`Self::missing`].
     pub(crate) fn open(
@@ -172,7 +195,17 @@ impl DocsSources {
         {
             return Ok(Arc::clone(&then.corpus));
         }
-        let before = now.take();
+        let before = match now.take() {
+            Some(then) if is_same_files(&then) => match then.patched(&states, &self.settings) {
+                Ok(patched) => {
+                    let corpus = Arc::clone(&patched.corpus);
+                    *now = Some(patched);
+                    return Ok(corpus);
+                }
+                Err(then) => Some(*then),
+            },
+            before => before,
+        };
         let (parts, pages) = match before {
             Some(then) if is_same_files(&then) => {
                 let pages = then.corpus.pages.with_folders(states);
@@ -430,11 +463,16 @@ impl FolderSource {
         })
     }
 
+    /// Returns whether the pages are those of this state, whatever is in them.
+    fn has_pages_of(&self, state: &FolderState) -> bool {
+        let known = self.survey.documents.iter();
+        known.eq(state.notes().iter().map(|note| &note.path))
+    }
+
     /// Returns the folder with this state. What is not a page, and how the pages are published, is looked up again when a
     /// page appeared or disappeared.
     fn followed(self, state: &FolderState, wanted: SiteSetting) -> Self {
-        let known = self.survey.documents.iter();
-        if known.eq(state.notes().iter().map(|note| &note.path)) {
+        if self.has_pages_of(state) {
             return self;
         }
         let mut survey = Self::surveyed(&self.root).unwrap_or_default();

@@ -90,28 +90,16 @@ impl DocsWorld {
 
     /// Digest of everything that an answer can show of these documents.
     fn digest(&self, all: &DocsCorpus, documents: &[usize], skipped: &[usize]) -> Digest {
-        let mut lines = String::new();
+        let mut shown = format!("{}\n", self.settings.namespace).into_bytes();
         for at in documents {
-            let doc = &all.documents[*at];
-            let shown = serde_json::json!([
-                self.uri_of(&doc.slug),
-                doc.title,
-                doc.role,
-                doc.description,
-                doc.digest.to_string(),
-                doc.url,
-                doc.format.anchors as u8,
-            ]);
-            lines.push_str(&shown.to_string());
-            lines.push('\n');
+            shown.extend(all.documents[*at].shown.as_bytes());
         }
         for at in skipped {
             let SkippedDoc { name, reason, .. } = &all.skipped[*at];
-            let shown = serde_json::json!([name, reason.code()]);
-            lines.push_str(&shown.to_string());
-            lines.push('\n');
+            let line = serde_json::json!([name, reason.code()]);
+            shown.extend(format!("\n{line}").into_bytes());
         }
-        Digest::of(lines.as_bytes())
+        Digest::of(&shown)
     }
 }
 

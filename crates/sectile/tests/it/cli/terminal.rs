@@ -213,7 +213,7 @@ longer-name  pattern         19 bytes    0 sections  longer-name
 skipped `g/none.md` is empty; write something into it, or remove it.
 note    `g/longer-name.md`: `role` in the front matter must be one of reasoning, decision, ontology, pattern, so it \
 is not used. Correct it.
-total   2 of 32 documents, 45 of 1048576 bytes, 3 sections
+total   2 of 100000 documents, 45 of 1073741824 bytes, 3 sections
 `docs.enable_resources` is false
 "
     );
@@ -230,7 +230,7 @@ fn people_are_told_that_sections_were_found_by_meaning() {
     );
     home.write(
         "sectile.toml",
-        "[docs]\ninclude_default_docs = false\nmeaning_as_last_resort = true\n",
+        "[docs]\ninclude_default_docs = false\nranking = 'words'\nmeaning_as_last_resort = true\n",
     );
     let search = "docs search --config sectile.toml --path g --explain 'vehicle mechanic'";
     let shown = plain(&on_terminal(&home, search));

@@ -31,7 +31,8 @@ fn measured(kind: Queries, queries: usize) -> (f64, f64) {
 #[test]
 fn paths_of_headings_find_their_sections() {
     let (words, both) = measured(Queries::Path, 500);
-    assert!(words >= 39.0, "{words}");
+    // A word that is not in the corpus is corrected only where nothing else of the query is found.
+    assert!(words >= 38.9, "{words}");
     assert!(both >= 40.3, "{both} with meaning, {words} without");
 }
 
