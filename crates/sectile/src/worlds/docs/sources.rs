@@ -421,7 +421,6 @@ impl FolderSource {
         options: SourceOptions<'_>,
     ) -> Result<Self, SkipReason> {
         let location = root.location().to_path_buf();
-        let survey = Self::surveyed(&root)?;
         let cache = options.cache.map(|cache| {
             let key = format!("{}\0pages", location.display());
             let mut name = Digest::of(key.as_bytes()).to_string();
@@ -437,6 +436,8 @@ impl FolderSource {
             clock: clock::now,
             background: options.background,
         })?;
+        // At the same time as the index is read.
+        let survey = Self::surveyed(&root)?;
         let root = Arc::new(root);
         Ok(Self {
             label: label(&path.written),

@@ -484,3 +484,42 @@ proptest! {
         prop_assert_eq!(slugs.len(), corpus.documents.len());
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Documents that follow their files are those that are loaded afresh.
+    #[test]
+    fn documents_follow_their_files_as_if_loaded_again(
+        steps in proptest::collection::vec((0..4_usize, 0..9_usize), 1..8),
+    ) {
+        const TEXTS: [&str; 8] = [
+            "# One\n\nA text. More.\n",
+            "---\ntitle: Other\nrole: decision\n---\nAnother text.\n",
+            "---\nslug: p1\n---\n# Taken\n\nThe slug of a neighbour.\n",
+            "---\nrole: none\n---\n# A problem\n",
+            "---\na: [\n---\n# Not YAML\n",
+            "",
+            "# Long\n\nMore than the limit of one document allows, which is a hundred bytes in all of these tests here.\n",
+            "# Half\n\nMore than sixty bytes, so that the limit of all matters.\n",
+        ];
+        let folder = folder([("g/p0.md", &b"# P0\n"[..]), ("g/p1.md", b"# P1\n\ntext\n"), ("g/p2.md", b"# P2\n")]);
+        let mut settings = settings(&folder, &["g"], &[]);
+        settings.written.max_total_bytes = 150;
+        let sources = DocsSources::open(&settings, &[], SourceOptions::default());
+        for (page, text) in steps {
+            let path = folder.path().join(format!("g/p{page}.md"));
+            match TEXTS.get(text) {
+                Some(text) => fs::write(path, text).unwrap(),
+                None => drop(fs::remove_file(path)),
+            }
+            let (followed, again) = (sources.current(&|| false).unwrap(), load(&settings, &[]));
+            prop_assert_eq!(&followed.documents, &again.documents);
+            prop_assert_eq!(&followed.skipped, &again.skipped);
+            prop_assert_eq!((&followed.notes, &followed.listed), (&again.notes, &again.listed));
+            for doc in &followed.documents {
+                prop_assert_eq!(Digest::of(&followed.pages.read(doc.page).unwrap()), doc.digest);
+            }
+        }
+    }
+}
