@@ -113,6 +113,9 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
     // A large deletion needs a confirmation only if a setting says so.
     let editor_settings = bench.folder.join("editor.toml");
     fs::write(&editor_settings, "[editor]\nconfirm_delete_bytes = 65536\n")?;
+    // The questions are about the manual, which a folder on the command line replaces unless a setting says otherwise.
+    let docs_settings = bench.folder.join("docs.toml");
+    fs::write(&docs_settings, "[docs]\ninclude_default_docs = true\n")?;
     let subject = |kind, name, world, document: &str| -> Result<Subject> {
         let folder = bench.folder.join(name);
         write_notes(&folder)?;
@@ -121,7 +124,11 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
             name,
             world,
             location: folder.join(document),
-            settings: (world == "editor").then(|| editor_settings.clone()),
+            settings: match world {
+                "editor" => Some(editor_settings.clone()),
+                "docs" => Some(docs_settings.clone()),
+                _ => None,
+            },
             url: String::new(),
             store: None,
         })
