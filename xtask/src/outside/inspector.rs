@@ -252,6 +252,10 @@ fn ask(
     command.arg("--cli");
     match transport {
         // Without settings of its own: the Inspector takes `--config` for itself, wherever it appears.
+        // So it is asked about the manual alone, which a folder on the command line would replace.
+        Transport::Stdio if subject.kind == SubjectKind::Docs => {
+            command.arg(&bench.binary).args(["serve", subject.world])
+        }
         Transport::Stdio => command.arg(&bench.binary).args(subject.arguments()),
         Transport::Http => command.args([&subject.url, "--transport", "http"]),
     };
