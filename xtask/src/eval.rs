@@ -153,10 +153,8 @@ fn sectile(repo: &Repo) -> Command {
 
 /// Asks the questions about the example documents.
 fn documents(repo: &Repo, data: &Path) -> Result<()> {
-    let rankings = HITS.iter();
-    rankings
-        .map(|(ranking, hits)| documents_ranked(repo, data, ranking, hits))
-        .collect()
+    let mut rankings = HITS.iter();
+    rankings.try_for_each(|(ranking, hits)| documents_ranked(repo, data, ranking, hits))
 }
 
 fn documents_ranked(repo: &Repo, data: &Path, ranking: &str, hits: &[&str; 2]) -> Result<()> {

@@ -75,7 +75,7 @@ pub(crate) struct DocsSection {
     /// `mkdocs`, `docusaurus`, `vitepress`, or `auto` to find out from the folder.
     pub(crate) site: SiteSetting,
     /// Address of a section for people, with `{url}` for its published address below that of the folder, `{slug}` for the
-    /// document and `{path}` for its file, such as https://docs.example.org/{url}. Empty: none.
+    /// document and `{path}` for its file, such as `https://docs.example.org/{url}`. Empty: none.
     pub(crate) url_template: String,
     /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
     /// hyphens, starting with a letter.
