@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, Weak},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -22,6 +22,9 @@ use super::{
 const MOST_NOTICES: usize = 1_024;
 /// How often changes are looked for while somebody wants to be told about them.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// The share of the time that is spent on looking, as a divisor.
+const SHARE: u32 = 20;
 
 /// Documents whose changes are told.
 pub(super) struct FollowedDocs {
@@ -107,12 +110,14 @@ fn watch(weak: &Weak<FollowedDocs>) {
         }
         // Only this thread still uses them.
         let stop = || Arc::strong_count(&docs) == 1;
+        let began = Instant::now();
         match docs.sources.follow(&stop) {
             Ok(current) => docs.tell(&current),
             Err(error) => tracing::debug!(?error, "the documents cannot be read"),
         }
         drop(docs);
-        thread::sleep(PAUSE);
+        // Where folders have to be listed to find changes, that must not keep the machine busy.
+        thread::sleep(PAUSE.max(began.elapsed() * SHARE));
     }
 }
 
