@@ -173,7 +173,7 @@ impl Postgres {
     pub fn kill(&mut self) {
         self.close_front();
         if let Some(server) = self.server.take() {
-            must(server.end_by(Signal::KILL, STOP_LIMIT));
+            must(server.kill_all(STOP_LIMIT));
         }
     }
 

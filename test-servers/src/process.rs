@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::background::loopback;
@@ -99,6 +100,22 @@ impl Server {
             thread::sleep(POLL);
         }
         Ok(())
+    }
+
+    /// Kills the server and its children, which would otherwise go on until they notice that it is gone.
+    pub(crate) fn kill_all(self, limit: Duration) -> Result<ExitStatus> {
+        let id = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let status = self.end_by(Signal::KILL, limit)?;
+        for child in children.unwrap_or_default().split_whitespace() {
+            let child = child.parse().ok().and_then(Pid::from_raw);
+            match kill_process(child.context("a child without an id")?, Signal::KILL) {
+                // The child may have noticed already.
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(status)
     }
 
     /// Sends `signal` and waits for the end; a server that does not end within `limit` is killed, which is an error.
