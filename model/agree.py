@@ -2,7 +2,8 @@
 
     python agree.py CHECKPOINT.npz MODEL.bin TEXTS.jsonl [COUNT]
 
-Prints how many texts get other tokens (only texts that spell out BERT's special tokens may) and the least cosine between both vectors of a text, which should be above 0.999.
+Prints how many texts get other tokens (only texts that spell out BERT's special tokens may) and the least cosine between both vectors of a text, which should be above 0.999:
+train.py's encoder does not round activations.
 """
 
 import json

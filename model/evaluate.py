@@ -174,7 +174,7 @@ def load_minilm(_path):
     from reference_transformer import Transformer
     from teacher import teacher_tensors
 
-    return Transformer(teacher_files()[1].read_text(encoding="utf-8").splitlines(), teacher_tensors(), 6, 12)
+    return Transformer(teacher_files()[1].read_text(encoding="utf-8").splitlines(), teacher_tensors(), 6, 12, is_yardstick=True)
 
 
 def unit_vectors(key, load, texts):

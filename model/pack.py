@@ -9,16 +9,16 @@ Format, little-endian. Each part starts at a multiple of 64 bytes; the gaps hold
 
 | part | bytes | content |
 |---|---|---|
-| header | 64 | `SECTEMB2`; u32 kind (1 static, 2 transformer); u32 dims D; u32 layers L; u32 heads; u32 inner width I; u32 positions P; u32 pieces V; u32 vocab_bytes; f32 fusion weight; zeros |
+| header | 64 | `SECTEMB2`; u32 kind (1 static, 3 transformer; 2 was a transformer whose maps lay in another order); u32 dims D; u32 layers L; u32 heads; u32 inner width I; u32 positions P; u32 pieces V; u32 vocab_bytes; f32 fusion weight; zeros |
 | vocabulary | vocab_bytes | for each piece one length byte and the piece in UTF-8; a piece that continues a word starts with `##` |
 | tensors | | in the order below |
 
 A matrix of R rows and C columns (C a multiple of 32) is two parts: the codes, R * C / 2 bytes; then the scales, R * C / 32 values of f16.
-Value c of a row is (code - 8) * scale of the row's group c / 32, the code from 1 to 15. Codes lie in groups of 32, 16 bytes a group: byte j holds value j of the group
-in its low four bits and value j + 16 in its high four bits, so that a reader unpacks a group with one mask and one shift.
-A table (rows, tokens, positions) lies row by row, a group being 32 values of a row: one row is looked up at a time.
-A map (all others; R a multiple of 32) lies in panels of 32 rows. A panel has C groups, one for each column: the 32 values of its rows there. Its scales are C / 32 times 32:
-those of its rows for the first 32 columns, and so on. So 32 outputs can be added up side by side.
+Value c of a row is (code - 8) * scale of the row's group c / 32, the code from 1 to 15. Codes lie in runs of 2 N codes in N bytes: byte j holds code j of the run
+in its low four bits and code j + N in its high four bits, so that a reader unpacks a run with one mask and one shift.
+A table (rows, tokens, positions) lies row by row, a run being 32 values of a row: one row is looked up at a time.
+A map (all others; R a multiple of 32) lies in panels of 32 rows. A panel has C / 4 runs of 128 codes: four columns of its first row, the same four of its second row, and so
+on. Its scales are C / 32 times 32: those of its rows for the first 32 columns, and so on. So 32 outputs can be added up side by side, four inputs at a time.
 A vector is one part: its values as f16.
 
 Static (layers, heads, inner, positions are 0): table `rows` V x D.
@@ -37,6 +37,7 @@ import numpy as np
 from checkpoints import GROUP, load_quantised
 
 MAGIC = b"SECTEMB2"
+KINDS = {"static": 1, "transformer": 3}
 ALIGNMENT = 64
 LARGEST_FILE = {"static": 5_000_000, "transformer": 10_000_000}
 
@@ -55,15 +56,18 @@ def layout(kind, layers):
 TABLES = ("rows", "tokens.weight", "positions.weight")
 
 
-def panels(rows):
-    """The rows of a map, 32 side by side."""
-    return rows.reshape(-1, GROUP, rows.shape[1]).transpose(0, 2, 1)
+STEP = 4
 
 
-def pack_codes(codes):
-    """Two codes to a byte, a group of 32 in 16 bytes."""
-    groups = (codes.reshape(-1, 2, GROUP // 2).astype(np.int16) + 8).astype(np.uint8)
-    return (groups[:, 0] | groups[:, 1] << 4).tobytes()
+def panels(rows, width):
+    """The rows of a map, 32 side by side: `width` columns of each."""
+    return rows.reshape(-1, GROUP, rows.shape[1] // width, width).transpose(0, 2, 1, 3)
+
+
+def pack_codes(codes, run):
+    """Two codes to a byte, `run` codes at a time."""
+    runs = (codes.reshape(-1, 2, run // 2).astype(np.int16) + 8).astype(np.uint8)
+    return (runs[:, 0] | runs[:, 1] << 4).tobytes()
 
 
 class Writer:
@@ -83,16 +87,16 @@ def pack(tensors, description, weight):
     assert count == len(pieces), "a row for each piece"
     inner, positions = (0, 0) if kind == "static" else (len(tensors["0.inner.bias"]), len(tensors["positions.weight.codes"]))
     header = struct.pack(
-        "<8sIIIIIIIIf", MAGIC, 1 if kind == "static" else 2, dims, layers, description.get("heads", 0), inner, positions, count, len(vocabulary), weight
+        "<8sIIIIIIIIf", MAGIC, KINDS[kind], dims, layers, description.get("heads", 0), inner, positions, count, len(vocabulary), weight
     )
     writer = Writer()
     writer.part(header.ljust(64, b"\0"))
     writer.part(vocabulary)
     for name, is_matrix in layout(kind, layers):
         if is_matrix:
-            arrange = np.asarray if name in TABLES else panels
-            writer.part(pack_codes(arrange(tensors[name + ".codes"])))
-            writer.part(arrange(tensors[name + ".scales"]).astype("<f2").tobytes())
+            codes, scales = tensors[name + ".codes"], tensors[name + ".scales"]
+            writer.part(pack_codes(codes, GROUP) if name in TABLES else pack_codes(panels(codes, STEP), GROUP * STEP))
+            writer.part((scales if name in TABLES else panels(scales, 1)).astype("<f2").tobytes())
         else:
             writer.part(tensors[name].astype("<f2").tobytes())
     return bytes(writer.data)

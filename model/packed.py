@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from checkpoints import GROUP
-from pack import ALIGNMENT, MAGIC, TABLES, layout
+from pack import ALIGNMENT, KINDS, MAGIC, STEP, TABLES, layout
 
-KINDS = {1: "static", 2: "transformer"}
+NAMES = {number: name for name, number in KINDS.items()}
 
 
-def rows_of(panels, rows, columns):
+def rows_of(panels, rows, columns, width):
     """The rows that `pack.panels` put side by side."""
-    return np.ascontiguousarray(panels.reshape(rows // GROUP, columns, GROUP).transpose(0, 2, 1)).reshape(rows, columns)
+    return np.ascontiguousarray(panels.reshape(rows // GROUP, columns // width, GROUP, width).transpose(0, 2, 1, 3)).reshape(rows, columns)
 
 
 class Packed:
@@ -22,9 +22,9 @@ class Packed:
     def __init__(self, path):
         data = Path(path).read_bytes()
         magic, kind, self.dims, self.layers, self.heads, self.inner, self.positions, self.count, vocab_bytes, self.weight = struct.unpack_from("<8sIIIIIIIIf", data)
-        if magic != MAGIC or kind not in KINDS or any(data[44:64]):
+        if magic != MAGIC or kind not in NAMES or any(data[44:64]):
             raise ValueError("not a packed Sectile model")
-        self.kind = KINDS[kind]
+        self.kind = NAMES[kind]
         self.pieces, self.at = [], 64
         while self.at < 64 + vocab_bytes:
             end = self.at + 1 + data[self.at]
@@ -36,13 +36,14 @@ class Packed:
         for name, is_matrix in layout(self.kind, self.layers):
             if is_matrix:
                 rows, columns = self.shape(name)
-                bytes_here = np.frombuffer(self.part(data, rows * columns // 2), np.uint8).reshape(-1, 1, GROUP // 2)
+                run = GROUP if name in TABLES else GROUP * STEP
+                bytes_here = np.frombuffer(self.part(data, rows * columns // 2), np.uint8).reshape(-1, 1, run // 2)
                 codes = np.concatenate([bytes_here & 15, bytes_here >> 4], axis=1).astype(np.int8) - 8
                 scales = np.frombuffer(self.part(data, rows * columns // GROUP * 2), "<f2").reshape(rows, columns // GROUP)
                 if name in TABLES:
                     self.tensors[name] = codes.reshape(rows, columns), scales
                 else:
-                    self.tensors[name] = rows_of(codes, rows, columns), rows_of(scales, rows, columns // GROUP)
+                    self.tensors[name] = rows_of(codes, rows, columns, STEP), rows_of(scales, rows, columns // GROUP, 1)
             else:
                 length = self.inner if name.endswith("inner.bias") else self.dims
                 self.tensors[name] = np.frombuffer(self.part(data, 2 * length), "<f2")

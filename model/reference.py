@@ -142,6 +142,15 @@ class Model:
 
 
 # Each is (text, how often it is repeated).
+# A text has a vector only if the models can read at least half of its letters, those of the Latin script. Sectile looks at the first 8 KiB of each part of a passage.
+EXAMINED_BYTES = 8 << 10
+
+
+def is_readable(text):
+    letters = [char for char in text.encode()[:EXAMINED_BYTES].decode(errors="ignore") if unicodedata.category(char).startswith("L")]
+    return 2 * sum("LATIN" in unicodedata.name(char, "") for char in letters) >= len(letters)
+
+
 TEXTS = [
     ("", 1),
     (" \t\r\n\u00a0\u2003\u2028\u3000", 1),
@@ -189,7 +198,7 @@ def print_vectors(model):
     # Bytes, not text: Windows would write CR LF.
     for text, repeat in TEXTS:
         pieces = model.pieces(text * repeat)
-        vector = model.vector_of(pieces)
+        vector = model.vector_of(pieces if is_readable(text * repeat) else [])
         line = {"text": text}
         if repeat > 1:
             line["text_repeat"] = repeat

@@ -2,7 +2,7 @@
 
     python reference_static.py [MODEL] > vectors-static-2.jsonl      # test vectors for the reader inside Sectile
 
-Steps 1 to 5 (text to pieces) are those of reference.py. Then:
+Steps 1 to 5 (text to pieces) are those of reference.py; a text that is not readable (`is_readable` there) has no vector. Then:
 
 6. Of all pieces of the text in order, the first 128 count: the table was trained on passages of that length, and what a section is about stands at its beginning.
    A group's f16 scale is taken as a whole number of 2^-24: every finite f16 is one. sum[i] = sum over the pieces of code[piece][i] * scale[piece][i / 32], exact in 64 bits.

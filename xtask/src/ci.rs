@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
-use crate::{contracts, eval, licences, outside, servers, tidy, typos};
+use crate::{contracts, eval, licences, models, outside, servers, tidy, typos};
 
 #[derive(clap::Args)]
 pub(crate) struct CiArgs {
@@ -51,6 +51,7 @@ const STEPS: &[Step] = &[
     step("fmt", fmt),
     step("tidy", tidy::run),
     step("typos", typos::run),
+    step("models", models::run),
     step("clippy", clippy),
     // Without servers, the tests that need one say so, and the others still run.
     step("servers", servers::run),

@@ -6,6 +6,7 @@
 
 mod manuals;
 mod plain_bm25;
+mod test_set;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use self::manuals::{MANUALS, Manual};
 use crate::ci;
 use crate::process::{self, Repo};
+use crate::sets;
 
 #[derive(clap::Args, Default)]
 pub(crate) struct DataArgs {
@@ -38,16 +40,43 @@ const DOCUMENTS: &str = "corpora/decision-gate-docs";
 /// Least percentage of questions about them whose answer is first, and among the first three, by ranking.
 const HITS: [(&str, [&str; 2]); 2] = [("words", ["87", "99"]), ("static", ["88", "98"])];
 
+/// A difference of nDCG@10, in percent, that says nothing.
+const UNMEASURABLE: f64 = 0.05;
+
 /// Queries over documents, with the scores that the search must reach.
 struct Set {
     name: &'static str,
-    /// Relative to the data folder.
-    folder: &'static str,
+    source: SetSource,
     /// Files with queries and judgements: in the folder of the set, or our own in the repository.
     queries: Queries,
     tier: &'static str,
     /// Least nDCG@10 in percent: by words alone, and by words and meaning.
     least: [f64; 2],
+}
+
+/// The place of the documents.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SetSource {
+    /// A folder below that of the data.
+    Data(&'static str),
+    /// A folder that `cargo xtask sets` writes.
+    Packages(&'static str),
+}
+
+impl SetSource {
+    fn folder(self, repo: &Repo, data: &Path) -> PathBuf {
+        match self {
+            Self::Data(folder) => data.join(folder),
+            Self::Packages(name) => repo.target.join(sets::FOLDER).join(name),
+        }
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Self::Data(folder) => folder.to_owned(),
+            Self::Packages(name) => format!("{name} (made by `cargo xtask sets`)"),
+        }
+    }
 }
 
 enum Queries {
@@ -58,21 +87,22 @@ enum Queries {
 const SETS: &[Set] = &[
     Set {
         name: "k8s-docs",
-        folder: "ir/k8s-docs",
+        source: SetSource::Data("ir/k8s-docs"),
         queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
         tier: "static",
-        least: [53.6, 55.7],
+        // A passage that has the whole query word for word comes first, which costs this set of headings 0.2 and 0.15.
+        least: [53.5, 55.6],
     },
     Set {
         name: "k8s-docs-leaf",
-        folder: "ir/k8s-docs",
+        source: SetSource::Data("ir/k8s-docs"),
         queries: Queries::Theirs("queries-leaf.jsonl", "qrels-leaf.tsv"),
         tier: "static",
         least: [65.0, 67.5],
     },
     Set {
         name: "k8s-docs questions",
-        folder: "ir/k8s-docs",
+        source: SetSource::Data("ir/k8s-docs"),
         queries: Queries::Ours(
             "bench/k8s-docs/questions.jsonl",
             "bench/k8s-docs/qrels-questions.tsv",
@@ -83,27 +113,47 @@ const SETS: &[Set] = &[
     },
     Set {
         name: "mtrag-un",
-        folder: "ir/mtrag-un",
+        source: SetSource::Data("ir/mtrag-un"),
         queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
         tier: "static",
         least: [82.6, 83.8],
     },
+    Set::from_package("faq", [68.5, 72.9]),
+    Set::from_package("handbook-en", [63.6, 67.1]),
+    Set::from_package("handbook-de", [55.6, 56.5]),
+    Set::from_package("handbook-fr", [58.3, 60.5]),
+    Set::from_package("handbook-ru", [59.5, 60.8]),
+    Set::from_package("handbook-ja", [53.3, 53.9]),
+    Set::from_package("handbook-mixed", [69.2, 69.2]),
 ];
+
+impl Set {
+    const fn from_package(name: &'static str, least: [f64; 2]) -> Self {
+        Self {
+            name,
+            source: SetSource::Packages(name),
+            queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
+            tier: "static",
+            least,
+        }
+    }
+}
 
 /// Evaluates the sets that are present. The remark says how many evaluations there were, and what is missing.
 pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     let data = &args.folder(repo)?;
     let has_documents = data.join(DOCUMENTS).is_dir();
-    let (sets, mut missing): (Vec<&Set>, Vec<&Set>) = SETS
-        .iter()
-        .partition(|set| data.join(set.folder).join("corpus.jsonl").is_file());
-    missing.dedup_by_key(|set| set.folder);
-    let mut missing: Vec<&str> = missing.iter().map(|set| set.folder).collect();
-    missing.extend((!has_documents).then_some(DOCUMENTS));
+    let (sets, mut missing): (Vec<&Set>, Vec<&Set>) = SETS.iter().partition(|set| {
+        let folder = set.source.folder(repo, data);
+        folder.join("corpus.jsonl").is_file()
+    });
+    missing.dedup_by_key(|set| set.source);
+    let mut missing: Vec<String> = missing.iter().map(|set| set.source.shown()).collect();
+    missing.extend((!has_documents).then(|| DOCUMENTS.to_owned()));
     let (manuals, absent): (Vec<&Manual>, Vec<&Manual>) = MANUALS
         .iter()
         .partition(|manual| data.join(manual.folder).is_dir());
-    missing.extend(absent.iter().map(|manual| manual.folder));
+    missing.extend(absent.iter().map(|manual| manual.folder.to_owned()));
     if !missing.is_empty() {
         println!(
             "not in {}: {}. Third-party text is not in the repository; set --data or XTASK_DATA to use another folder.",
@@ -184,7 +234,7 @@ fn documents_ranked(repo: &Repo, data: &Path, ranking: &str, hits: &[&str; 2]) -
 
 /// Runs the queries of a set, and returns the scores that are too low.
 fn evaluated(repo: &Repo, data: &Path, set: &Set) -> Result<Vec<String>> {
-    let folder = data.join(set.folder);
+    let folder = set.source.folder(repo, data);
     let (queries, judgements) = match set.queries {
         Queries::Theirs(queries, judgements) => (folder.join(queries), folder.join(judgements)),
         Queries::Ours(queries, judgements) => (repo.root.join(queries), repo.root.join(judgements)),
@@ -192,19 +242,21 @@ fn evaluated(repo: &Repo, data: &Path, set: &Set) -> Result<Vec<String>> {
     let mut command = sectile(repo);
     command
         .args(["notebook", "eval", "--json", "--tier", set.tier])
-        .arg(folder)
+        .arg(&folder)
         .arg("--queries")
-        .arg(queries)
+        .arg(&queries)
         .arg("--qrels")
-        .arg(judgements);
+        .arg(&judgements);
     let report: Value = serde_json::from_str(&process::stdout_of(&mut command)?)?;
     let figure = |kind: &str| {
         let figure = report[kind]["ndcg_at_10"].as_f64();
         figure.with_context(|| format!("the report on {} has no figure of {kind}", set.name))
     };
     let found = [figure("words")?, figure("words_and_meaning")?];
+    let plain = test_set::read(&folder, &queries, &judgements)?;
+    let plain = test_set::by_plain_bm25(&plain)?;
     println!(
-        "{:<20} {} queries over {}: nDCG@10 {:.2} by words (at least {:.1}), {:.2} with meaning, {} (at least {:.1})",
+        "{:<20} {} queries over {}: nDCG@10 {plain:.2} by plain BM25, {:.2} by words (at least {:.1}), {:.2} with meaning, {} (at least {:.1})",
         set.name,
         report["queries"],
         report["documents"],
@@ -214,11 +266,17 @@ fn evaluated(repo: &Repo, data: &Path, set: &Set) -> Result<Vec<String>> {
         set.tier,
         set.least[1]
     );
-    Ok(judged(set, found))
+    Ok(judged(set, plain, found))
 }
 
-fn judged(set: &Set, found: [f64; 2]) -> Vec<String> {
+fn judged(set: &Set, plain: f64, found: [f64; 2]) -> Vec<String> {
     let mut below = Vec::new();
+    if found[0] < plain {
+        below.push(format!(
+            "{}: nDCG@10 by words is {:.2}, less than the {plain:.2} of plain BM25",
+            set.name, found[0]
+        ));
+    }
     for ((found, least), kind) in found.into_iter().zip(set.least).zip(["words", "meaning"]) {
         if found < least {
             below.push(format!(
@@ -227,8 +285,9 @@ fn judged(set: &Set, found: [f64; 2]) -> Vec<String> {
             ));
         }
     }
-    if found[1] <= found[0] {
-        below.push(format!("{}: meaning does not help", set.name));
+    // The models know English. With other languages, meaning must do no harm.
+    if found[1] + UNMEASURABLE < found[0] {
+        below.push(format!("{}: meaning does harm", set.name));
     }
     below
 }
@@ -240,8 +299,13 @@ mod tests {
     #[test]
     fn without_data_it_passes_and_says_so() {
         let repo = Repo::find();
+        let empty = repo.root.join("xtask");
         let args = DataArgs {
-            data: Some(repo.root.join("xtask")),
+            data: Some(empty.clone()),
+        };
+        let repo = Repo {
+            target: empty,
+            ..repo
         };
         let remark = run(&repo, &args).unwrap().unwrap();
         assert!(remark.starts_with("nothing was evaluated: "), "{remark}");
@@ -249,16 +313,15 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_below_its_bound_and_meaning_that_does_not_help_are_told() {
+    fn figures_below_their_bounds_and_meaning_that_does_harm_are_told() {
         let set = &SETS[0];
         let [words, both] = set.least;
-        assert_eq!(judged(set, [words, both]), Vec::<String>::new());
-        assert_eq!(judged(set, [words - 0.1, both]).len(), 1);
-        assert_eq!(judged(set, [words, both - 0.1]).len(), 1);
-        assert_eq!(
-            judged(set, [both + 1.0, both]),
-            ["k8s-docs: meaning does not help"]
-        );
+        let judged = |found| judged(set, words - 1.0, found);
+        assert_eq!(judged([words, both]), Vec::<String>::new());
+        assert_eq!(judged([words - 0.1, both]).len(), 1);
+        assert_eq!(judged([words, both - 0.1]).len(), 1);
+        assert_eq!(judged([words - 1.1, both]).len(), 2);
+        assert_eq!(judged([both + 1.0, both]), ["k8s-docs: meaning does harm"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Installs third-party programs below `target/`, once per set of versions.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -75,6 +75,13 @@ pub(crate) const YARDSTICK: PythonEnvironment = PythonEnvironment {
     options: &["--no-deps"],
 };
 
+/// What packing the models needs.
+pub(crate) const PACKING: PythonEnvironment = PythonEnvironment {
+    name: "packing",
+    packages: &[("numpy", "2.4.6")],
+    options: &[],
+};
+
 /// The spelling checker, which is a program in a Python package.
 pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
     name: "typos",
@@ -83,6 +90,22 @@ pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
 };
 
 impl PythonEnvironment {
+    /// Returns its Python, once it is installed.
+    pub(crate) fn python(&self, folder: &Path) -> PathBuf {
+        folder.join(self.name).join("bin/python")
+    }
+
+    /// Installs the packages; returns what is missing, on this machine or because a package could not be fetched.
+    pub(crate) fn missing(&self, folder: &Path) -> Option<String> {
+        self.install(folder).unwrap_or_else(|error| {
+            println!("{error:#}");
+            let name = self.packages.first().map_or(self.name, |(name, _)| name);
+            Some(format!(
+                "the Python package `{name}` could not be installed"
+            ))
+        })
+    }
+
     /// Installs the packages; returns what is missing on this machine, if anything.
     pub(crate) fn install(&self, folder: &Path) -> Result<Option<String>> {
         if let Some(missing) = missing(&["python3"]) {
@@ -93,7 +116,7 @@ impl PythonEnvironment {
         once(&home, self.packages, || {
             let mut venv = Command::new("python3");
             install(venv.args(["-m", "venv"]).arg(&home), &log("venv"))?;
-            let mut pip = Command::new(home.join("bin/python"));
+            let mut pip = Command::new(self.python(folder));
             pip.args(["-m", "pip", "install", "--quiet"]);
             pip.args(self.options);
             for (name, version) in self.packages {

@@ -15,10 +15,12 @@ mod contracts;
 mod eval;
 mod install;
 mod licences;
+mod models;
 mod outside;
 mod process;
 mod reference;
 mod servers;
+mod sets;
 mod tidy;
 mod typos;
 
@@ -48,6 +50,8 @@ enum Chore {
     Contracts,
     /// Check licences, banned crates and sources of all dependencies.
     Licences,
+    /// Rebuild the embedding models from their checkpoints, and compare them with those in the repository.
+    Models,
     /// Write the pages of the manual that are generated from the program: docs/tools.md, errors.md and configuration.md.
     Reference,
     /// Run third-party tools against the built server.
@@ -56,6 +60,8 @@ enum Chore {
     Eval(eval::DataArgs),
     /// Install the real servers that tests use: PostgreSQL with pgvector, and an S3 server.
     Servers,
+    /// Make more test sets for searches, from documentation in Debian packages.
+    Sets,
     /// Measure speed, as ratios against something run at the same time. Needs an idle machine.
     Bench(bench::BenchArgs),
 }
@@ -81,10 +87,12 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Typos => typos::run(repo),
         Chore::Contracts => contracts::run(repo),
         Chore::Licences => licences::run(repo),
+        Chore::Models => models::run(repo),
         Chore::Reference => reference::run(repo),
         Chore::Outside(args) => outside::run(repo, &args),
         Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),
+        Chore::Sets => sets::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
     }
 }

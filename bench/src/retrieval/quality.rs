@@ -8,7 +8,7 @@ use std::{collections::HashMap, fs};
 use anyhow::{Context as _, Result, anyhow};
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    Bytes, Corpus, Embedder, Query,
+    Bytes, Corpus, Embedder,
     evaluation::{DEPTH, Figures, TestQuery, TestSet, found},
 };
 
@@ -99,10 +99,7 @@ fn corpus(bench: &Bench, set: &TestSet, model: &dyn Embedder) -> Result<Corpus> 
     Ok(set.corpus(&Bytes::new(file), model)?)
 }
 
-fn row(
-    sets: &[TestSet],
-    mut find: impl FnMut(&TestQuery) -> Result<Vec<usize>, String>,
-) -> Result<Row> {
+fn row(sets: &[TestSet], mut find: impl FnMut(&TestQuery) -> Vec<usize>) -> Result<Row> {
     let figures = sets.iter().map(|set| set.measured(&mut find));
     figures.map(|one| one.map_err(|why| anyhow!(why))).collect()
 }
@@ -190,7 +187,7 @@ fn with_yardstick(
     for (set, vectors_of) in sets.iter().zip(&vectors.queries) {
         for (query, vector) in set.queries.iter().zip(vectors_of) {
             let one = Sides {
-                words: words_of(corpus, query)?,
+                words: words_of(corpus, query),
                 meaning: vectors.cosines(vector),
             };
             sides.insert(&query.text, one);
@@ -199,7 +196,7 @@ fn with_yardstick(
     let at = |weight: u64, sets: &[TestSet]| {
         row(sets, |query| {
             let sides = sides.get(query.text.as_str());
-            Ok(sides.map(|sides| sides.best(weight)).unwrap_or_default())
+            sides.map(|sides| sides.best(weight)).unwrap_or_default()
         })
     };
     show(report, "MiniLM f32 alone", &at(WHOLE, sets)?);
@@ -212,13 +209,13 @@ fn with_yardstick(
 }
 
 /// Returns the word score of each document, as a fraction of the best.
-fn words_of(corpus: &Corpus, query: &TestQuery) -> Result<Vec<f32>> {
-    let parsed = Query::parse(&query.text)?;
+fn words_of(corpus: &Corpus, query: &TestQuery) -> Vec<f32> {
+    let (parsed, _) = corpus.lenient_query(&query.text);
     let mut words = vec![0.0; corpus.len()];
     for hit in corpus.search(&parsed, &query.text, None, corpus.len()).hits {
         words[corpus.document_of(hit.chunk)] = hit.lexical as f32 / WHOLE as f32;
     }
-    Ok(words)
+    words
 }
 
 /// Compares the results of searches with their targets.

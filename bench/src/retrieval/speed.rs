@@ -17,7 +17,7 @@ const TOKENS: usize = 128;
 const TEXTS: usize = 64;
 /// The batch sizes.
 const TOGETHER: [usize; 2] = [1, 8];
-const SAME_SHAPE: f64 = 0.7;
+const SAME_SHAPE: f64 = 1.6;
 const HALF_AS_DEEP: f64 = 1.8;
 const ALIGNMENT: usize = 64;
 const GROUP: usize = 32;

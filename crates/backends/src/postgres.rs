@@ -202,7 +202,7 @@ impl Postgres {
             collection: question.collection,
             query: question.query.parsed(),
             vector: self.embedder.reader().embed(&[question.query.text()]),
-            weight: self.embedder.weight(),
+            weight: self.embedder.weight_of(question.query.text()),
             most: question.most,
         }
     }

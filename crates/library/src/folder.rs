@@ -180,6 +180,11 @@ impl FolderStorage {
         (!is_hidden).then_some(found)
     }
 
+    /// Returns whether the name of a file at `path` is that of a note.
+    pub(crate) fn is_note(&self, path: &NotePath) -> bool {
+        self.walk.is_document(path)
+    }
+
     /// Returns whether the rules show a folder at `path`, whatever is in it.
     pub(crate) fn shows_folder(&self, path: &NotePath) -> bool {
         self.walk.shows_folder(path)

@@ -108,8 +108,19 @@ pub struct LiveFolderOptions {
     pub cache: Option<PathBuf>,
     /// The clock.
     pub clock: Clock,
-    /// Whether the second tier may be filled in the background.
-    pub background: bool,
+    /// What is done with the second tier.
+    pub second_tier: SecondTierUse,
+}
+
+/// What a folder does with the second tier of its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondTierUse {
+    /// Nothing: the first tier always answers.
+    Unused,
+    /// It answers if its vectors are in the cache.
+    Read,
+    /// It answers if its vectors are in the cache, and missing ones are computed in the background.
+    Filled,
 }
 
 /// A note as this process has just left it.
@@ -138,6 +149,8 @@ pub struct LiveFolder {
     limits: LiveFolderLimits,
     /// Grows with every folder that is listed and every note that is indexed.
     steps: AtomicU64,
+    /// Grows whenever a file that is not a note may have changed.
+    other_changes: AtomicU64,
     state: Mutex<Arc<FolderState>>,
     engine: Mutex<Engine>,
     /// Notified together with the lock of the engine, whenever there is a new state.
@@ -163,9 +176,17 @@ impl LiveFolder {
     /// [`RootError`] when it is not a folder, or cannot be opened.
     pub fn open(options: LiveFolderOptions) -> Result<Arc<Self>, RootError> {
         // The models are part of the program, so that only a broken build lacks them.
-        let models =
+        let mut models =
             Models::built_in().map_err(|_| RootError::Unreadable(std::io::ErrorKind::Other))?;
+        if options.second_tier == SecondTierUse::Unused {
+            models.second = None;
+        }
         Self::open_with(options, models, LIMITS)
+    }
+
+    /// Returns whether vectors of the second tier that are missing are computed.
+    fn fills_second_tier(&self) -> bool {
+        self.options.second_tier == SecondTierUse::Filled
     }
 
     fn open_with(
@@ -221,6 +242,7 @@ impl LiveFolder {
             options,
             limits,
             steps: AtomicU64::new(0),
+            other_changes: AtomicU64::new(0),
             state: Mutex::new(Arc::new(state)),
             engine: Mutex::new(Engine::new()),
             published: Condvar::new(),
@@ -385,8 +407,8 @@ impl LiveFolder {
         Ok(())
     }
 
-    /// Fills the second tier of the index in the cache, which must be [settled](Self::settle), on so many threads. Whatever
-    /// another run has embedded is not embedded again. Without a cache there is nothing to fill.
+    /// Fills the second tier of the index in the cache, which must be [settled](Self::settle), with this number of threads.
+    /// Passages that an earlier run embedded are not embedded again. Without a cache there is nothing to fill.
     ///
     /// # Errors
     /// [`IndexingError`] when the cache cannot be read or written, or another process fills it.
@@ -415,6 +437,17 @@ impl LiveFolder {
     pub fn take_external_changes(&self) -> Vec<NotePath> {
         let taken = std::mem::take(&mut *self.external.lock());
         taken.into_iter().collect()
+    }
+
+    /// Returns a number that grows whenever a file in the folder that is neither a note nor hidden may have changed. It is
+    /// up to date after a call that compares the folder with the disk, such as [`Self::current`].
+    pub fn other_changes(&self) -> u64 {
+        self.other_changes.load(Ordering::Acquire)
+    }
+
+    /// Notes that any file may have changed that is not a note.
+    fn note_other_change(&self) {
+        self.other_changes.fetch_add(1, Ordering::Release);
     }
 
     /// Returns the state without comparing it with the disk.

@@ -81,6 +81,14 @@ impl PagesInMemory {
         Ok(Self { pages, segment })
     }
 
+    /// Returns whether these are its documents, in the same order. Titles are not compared: settings give them, not files.
+    pub fn has(&self, texts: &[PageText]) -> bool {
+        let is_same = |(known, text): (&(Arc<NoteRecord>, Cow<'static, [u8]>), &PageText)| {
+            known.0.path == text.name && known.1 == text.bytes
+        };
+        self.pages.len() == texts.len() && self.pages.iter().zip(texts).all(is_same)
+    }
+
     /// Returns the records of the documents, in the order in which they were given.
     pub fn records(&self) -> impl Iterator<Item = &Arc<NoteRecord>> {
         self.pages.iter().map(|(record, _)| record)
@@ -99,6 +107,11 @@ impl PageNumber {
             part: folder + 1,
             page,
         }
+    }
+
+    /// Returns the number of its folder, and its number there; `None` for a document in memory.
+    pub fn place_in_folder(self) -> Option<(usize, usize)> {
+        Some((self.part.checked_sub(1)?, self.page))
     }
 }
 
@@ -137,6 +150,26 @@ impl ManualSnapshot {
             && pairs
                 .into_iter()
                 .all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
+    /// Returns the pages whose records are others in these states of the folders; `None` if a page has come or gone. It
+    /// compares addresses, so that its cost hardly grows with the number of pages.
+    pub fn changed_pages(&self, folders: &[Arc<FolderState>]) -> Option<Vec<PageNumber>> {
+        let mut changed = Vec::new();
+        for (folder, (before, now)) in self.folders.iter().zip(folders).enumerate() {
+            let (before, now) = (before.notes(), now.notes());
+            if before.len() != now.len() {
+                return None;
+            }
+            let pairs = before.iter().zip(now).enumerate();
+            for (page, (one, other)) in pairs.filter(|(_, (one, other))| !Arc::ptr_eq(one, other)) {
+                if one.path != other.path {
+                    return None;
+                }
+                changed.push(PageNumber::in_folder(folder, page));
+            }
+        }
+        (self.folders.len() == folders.len()).then_some(changed)
     }
 
     /// Returns the states of the folders.
@@ -194,13 +227,23 @@ impl ManualSnapshot {
 
     /// Returns the searchable text of these pages; they are its documents, in this order.
     #[must_use]
-    pub fn corpus(&self, pages: &[PageNumber]) -> Corpus {
+    pub fn corpus(&self, pages: &[PageNumber]) -> Arc<Corpus> {
         let tier = self.tier();
+        if let [folder] = self.folders.as_slice()
+            && pages.len() == folder.notes().len()
+            && pages
+                .iter()
+                .zip(0..)
+                .all(|(number, page)| *number == PageNumber::in_folder(0, page))
+        {
+            // They are the documents of the folder's own index.
+            return Arc::clone(folder.corpus(tier));
+        }
         let empty;
         let base = match self.folders.first() {
             Some(folder) => folder.corpus(tier),
             None => {
-                empty = Corpus::new(Vec::new(), &[]);
+                empty = Arc::new(Corpus::new(Vec::new(), &[]));
                 &empty
             }
         };
@@ -232,7 +275,7 @@ impl ManualSnapshot {
             })
         });
         let places: Vec<DocumentLocation> = places.collect();
-        base.with_changes(&[], added, &places)
+        Arc::new(base.with_changes(&[], added, &places))
     }
 
     /// Returns the `most` best sections in a corpus of these pages. Without `is_by_meaning` only words count; `favour` is
@@ -279,4 +322,90 @@ fn models() -> Result<Models, LibraryError> {
 
 fn unusable(error: impl std::fmt::Display) -> LibraryError {
     LibraryError::of_process(format!("The index in memory cannot be used: {error}."))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::disallowed_methods,
+        reason = "tests make the folders that they look at"
+    )]
+
+    use sectile_vault::Walk;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{
+        clock,
+        live_folder::{LiveFolder, LiveFolderOptions, SecondTierUse},
+        manual_page::NoteCut,
+    };
+
+    fn opened(folder: &TempDir) -> Arc<LiveFolder> {
+        let options = LiveFolderOptions {
+            location: folder.path().to_path_buf(),
+            walk: Walk::default(),
+            cut: NoteCut::Pages,
+            max_note_bytes: 1 << 20,
+            cache: None,
+            clock: clock::now,
+            second_tier: SecondTierUse::Read,
+        };
+        LiveFolder::open(options).unwrap()
+    }
+
+    fn write(folder: &TempDir, page: usize, word: &str) {
+        let text =
+            format!("# Page {page}\n\nThe harbour.\n\n## Part\n\nA {word} and a boat{page}.\n");
+        std::fs::write(folder.path().join(format!("p{page}.md")), text).unwrap();
+    }
+
+    /// The index of a folder answers for a manual that is this folder as one that is put together does, also after a change.
+    #[test]
+    fn a_whole_folder_is_searched_as_its_pages_are() {
+        let (folder, nothing) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        (0..20).for_each(|page| write(&folder, page, "walrus"));
+        let (live, empty) = (opened(&folder), opened(&nothing));
+        let memory = Arc::new(PagesInMemory::new(Vec::new()).unwrap());
+        let pages: Vec<PageNumber> = (0..20).map(|page| PageNumber::in_folder(0, page)).collect();
+        let mut before: Option<ManualSnapshot> = None;
+        for changed in 0..4 {
+            write(&folder, changed, "narwhal");
+            let state = live.complete(&|| false).unwrap();
+            let other = empty.complete(&|| false).unwrap();
+            let manual =
+                |folders| ManualSnapshot::new(Arc::clone(&memory), folders, Tier::Static).unwrap();
+            if let Some(before) = before {
+                let now = before.changed_pages(&[Arc::clone(&state)]).unwrap();
+                let notes = state.notes().iter();
+                let name = format!("p{changed}.md");
+                let at = notes
+                    .map(|note| note.path.as_str())
+                    .position(|path| path == name);
+                assert_eq!(now, [PageNumber::in_folder(0, at.unwrap())]);
+            }
+            let (one, two) = (
+                manual(vec![Arc::clone(&state)]),
+                manual(vec![Arc::clone(&state), other]),
+            );
+            let (whole, assembled) = (one.corpus(&pages), two.corpus(&pages));
+            assert!(Arc::ptr_eq(&whole, state.corpus(Tier::Static)));
+            for text in [
+                "walrus",
+                "narwhal",
+                "boat7 harbour",
+                "a boat in the harbour",
+            ] {
+                let found = |manual: &ManualSnapshot, corpus: &Corpus| {
+                    let query = corpus.lenient_query(text).0;
+                    let found = manual.search(corpus, (&query, text), true, 50, &|_| 0);
+                    let hits = found.unwrap().hits.into_iter();
+                    let hits = hits.map(|hit| (hit.chunk, hit.semantic, hit.together));
+                    hits.collect::<Vec<_>>()
+                };
+                assert_eq!(found(&one, &whole), found(&two, &assembled), "{text}");
+            }
+            before = Some(one);
+        }
+    }
 }

@@ -13,15 +13,19 @@ mod mdbook;
 mod mkdocs;
 mod page_signs;
 mod settings_files;
+mod site_files;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use sectile_markdown::{AnchorStyle, Mapping, NotePath, PageFormat, PageSyntax};
 use sectile_vault::Root;
 
-pub use self::settings_files::{ProblemReason, SiteProblem};
-use self::{docusaurus::DocusaurusPages, settings_files::SettingsFiles};
+use self::{docusaurus::DocusaurusPages, page_signs::PageSigns, settings_files::SettingsFiles};
+pub use self::{
+    settings_files::{ProblemReason, SiteProblem},
+    site_files::SiteFiles,
+};
 
 /// The most bytes that are read of one settings file.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -66,7 +70,19 @@ pub struct ManualSite {
     pub missing_count: usize,
     /// Files that could not be used.
     pub problems: Vec<SiteProblem>,
+    /// The files that it was found out from.
+    pub files: SiteFiles,
+    probed: ProbedPages,
     by_path: HashMap<NotePath, usize>,
+}
+
+/// The pages whose text says what program publishes a folder, if nothing else does.
+#[derive(Clone, Debug, Default)]
+struct ProbedPages {
+    /// The pages whose syntax was looked at.
+    signs: BTreeMap<NotePath, PageSigns>,
+    /// The pages whose front matter was looked at.
+    first: BTreeSet<NotePath>,
 }
 
 /// A page of a site.
@@ -132,8 +148,13 @@ impl ManualSite {
             || (is_wanted(SiteKind::Docusaurus)
                 && docusaurus::is_here(&mut files, documents, &mut front_matter, &mut plan))
             || (is_wanted(SiteKind::VitePress) && is_vitepress(&mut files, &mut plan));
+        let mut probed = ProbedPages::default();
         if !known {
-            plan.kind = kind.unwrap_or_else(|| page_signs::kind(root, documents));
+            plan.kind = kind.unwrap_or_else(|| {
+                probed.signs = page_signs::probe(root, documents);
+                probed.first = documents.iter().take(MOST_PROBED).cloned().collect();
+                page_signs::kind(&probed.signs)
+            });
         }
         let docusaurus = (plan.kind == SiteKind::Docusaurus)
             .then(|| docusaurus::read(&mut files, documents, &mut front_matter, &mut plan));
@@ -143,7 +164,19 @@ impl ManualSite {
         }
         let mut site = plan.site(documents, docusaurus.as_ref());
         site.problems = files.problems;
+        site.files = files.log.finish(files.parent);
+        site.probed = probed;
         site
+    }
+
+    /// Returns whether it may be another site, or have other addresses, now that the text of a page has changed, and values
+    /// in its front matter too if `has_other_fields`.
+    #[must_use]
+    pub fn depends_on(&self, root: &Root, path: &NotePath, has_other_fields: bool) -> bool {
+        let ProbedPages { signs, first } = &self.probed;
+        let has_other_signs = |known: &PageSigns| page_signs::signs(root, path) != *known;
+        signs.get(path).is_some_and(has_other_signs)
+            || (has_other_fields && (self.kind == SiteKind::Docusaurus || first.contains(path)))
     }
 
     /// Returns the format of a page.

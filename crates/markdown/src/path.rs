@@ -1,12 +1,13 @@
 //! Paths of notes. The two parsers here are the only way to create one, so a value of this type is safe to resolve.
 
-use std::{error, fmt};
+use std::{error, fmt, sync::Arc};
 
 use crate::trim;
 
-/// The path of a note below a root: `/` between segments, relative, never leading out of the root.
+/// The path of a note below a root: `/` between segments, relative, never leading out of the root. Copies share their text:
+/// an index has several of each path, and copies them with every change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NotePath(String);
+pub struct NotePath(Arc<str>);
 
 /// The path is empty, absolute, or leads out of its root. Carries no text, so that an unsafe path is never echoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl NotePath {
     /// [`PathError`] for anything that does not name something below the root.
     pub fn parse_vault(input: &str) -> Result<Self, PathError> {
         if is_canonical(input) {
-            return Ok(Self(input.to_owned()));
+            return Ok(Self(input.into()));
         }
         Self::resolve_vault(input)
     }
@@ -47,7 +48,7 @@ impl NotePath {
         }
         match segments.as_slice() {
             [first, rest @ ..] if !first.starts_with("..") && !is_drive(first, rest) => {
-                Ok(Self(segments.join("/")))
+                Ok(Self(segments.join("/").into()))
             }
             _ => Err(PathError),
         }
@@ -67,7 +68,7 @@ impl NotePath {
         let first_name = segments.iter().position(|segment| *segment != ".");
         match first_name.map(|at| segments.split_at(at).1) {
             Some([first, rest @ ..]) if !is_drive(first, rest) && !segments.contains(&"..") => {
-                Ok(Self(segments.join("/")))
+                Ok(Self(segments.join("/").into()))
             }
             _ => Err(PathError),
         }

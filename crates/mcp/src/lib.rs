@@ -35,7 +35,9 @@ pub use self::{
         listing::CacheHint,
         naming::{names_tool, texts_without},
         prompt::{Prompt, PromptArgument},
-        resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
+        resource::{
+            Resource, ResourceListing, ResourceNotice, ResourceTemplate, ResourceText, Resources,
+        },
         schema::{JsonObject, input_schema, output_schema},
         surface::{
             Describer, LazySchema, RefusalObject, Surface, SurfaceLimits, ToolCard, UnknownTool,

@@ -16,6 +16,9 @@ const LONGEST_NAME: usize = 64;
 /// Longer words, such as encoded data, are truncated.
 pub(crate) const LONGEST_WORD: usize = 48;
 
+/// The most letters after the apostrophe of an English contraction.
+const LONGEST_CONTRACTION: usize = 2;
+
 /// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
@@ -158,6 +161,10 @@ impl Scan<'_> {
     /// Reads a Unicode word.
     fn word(&mut self, start: usize, end: usize, reader: &mut impl TokenSink) {
         let word = &self.text[start..end];
+        if let Some((before, after)) = elided(word) {
+            self.word(start, start + before, reader);
+            return self.word(start + after, end, reader);
+        }
         let gap = &self.text[self.last_end..start];
         self.last_end = end;
         let is_unspaced = word.chars().all(has_no_spaces);
@@ -266,6 +273,19 @@ pub(crate) fn has_no_spaces(character: char) -> bool {
         )
 }
 
+fn is_apostrophe(character: char) -> bool {
+    matches!(character, '\'' | '’')
+}
+
+/// Returns the end of the first and the start of the second of two words that an elision joins, as in `l'eau`. What follows
+/// in a contraction, as in `we'll`, is shorter.
+fn elided(word: &str) -> Option<(usize, usize)> {
+    let (at, mark) = word.char_indices().find(|(_, one)| is_apostrophe(*one))?;
+    let after = at + mark.len_utf8();
+    let follow = word[after..].chars().take_while(|one| one.is_alphabetic());
+    (at > 0 && follow.count() > LONGEST_CONTRACTION).then_some((at, after))
+}
+
 /// Returns the folded words within a Unicode word.
 pub(crate) fn parts(word: &str) -> Vec<String> {
     let word = word
@@ -285,7 +305,7 @@ pub(crate) fn parts(word: &str) -> Vec<String> {
     let mut characters = word.chars().peekable();
     let mut last: Option<char> = None;
     while let Some(character) = characters.next() {
-        if matches!(character, '\'' | '’') {
+        if is_apostrophe(character) {
             continue;
         }
         if !character.is_alphanumeric() && !is_combining_mark(character) {
@@ -330,16 +350,30 @@ pub fn fold(text: &str) -> String {
     folded.nfc().collect()
 }
 
-/// Returns the stem shared by the forms of an English word, or `None` for a word that is not one.
+/// Returns the stem shared by the forms of a word, or `None` for a word whose forms are not known.
+///
+/// A word in Latin letters counts as English, because letters do not tell its language. Those of Cyrillic words are mostly
+/// Russian, and those of Arabic words Arabic: nDCG@10 rises by 6 and by 5 on the headings of a manual in these languages
+/// (`handbook-ru` and `handbook-mixed` of `cargo xtask sets`).
 pub(crate) fn stem(word: &str) -> Option<Cow<'_, str>> {
-    let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_english.then(|| {
-        if is_own_stem(word) {
-            Cow::Borrowed(word)
-        } else {
-            Stemmer::create(Algorithm::English).stem(word)
-        }
-    })
+    if word.is_ascii() {
+        let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        return is_english.then(|| match is_own_stem(word) {
+            true => Cow::Borrowed(word),
+            false => Stemmer::create(Algorithm::English).stem(word),
+        });
+    }
+    let script = word.chars().next()?.script();
+    let algorithm = match script {
+        Script::Cyrillic => Algorithm::Russian,
+        Script::Arabic => Algorithm::Arabic,
+        _ => return None,
+    };
+    let is_word = || {
+        word.chars()
+            .all(|letter| letter.is_alphabetic() && letter.script() == script)
+    };
+    (word.chars().count() > 2 && is_word()).then(|| Stemmer::create(algorithm).stem(word))
 }
 
 /// Returns whether a lower-case word has no ending that English stemming removes. Stemming such a word would be slow.
@@ -420,6 +454,9 @@ mod tests {
             ),
             ("the section's end", vec!["0:the", "1:section", "2:end"]),
             ("don't", vec!["0:dont"]),
+            ("we’ll", vec!["0:well"]),
+            ("l'administration", vec!["0:l", "1:administration"]),
+            ("O’Reilly's", vec!["0:o", "1:reilly"]),
             ("-32602", vec!["0:32602"]),
             ("e.g. x", vec!["0:e", "1:g", "0+2:e.g", "2:x"]),
             ("", vec![]),
@@ -450,11 +487,14 @@ mod tests {
     }
 
     #[test]
-    fn stems_are_for_english_words() {
+    fn stems_are_for_languages_that_letters_tell() {
         assert_eq!(stem("running").as_deref(), Some("run"));
         assert_eq!(stem("bytes").as_deref(), Some("byte"));
         assert_eq!(stem("byte").as_deref(), Some("byte"));
-        assert_eq!(stem("йод"), None);
+        assert_eq!(stem("настройки"), stem("настройка"));
+        assert_eq!(stem("الخادم"), stem("خادم"));
+        assert_eq!(stem("αθηναι"), None);
+        assert_eq!(stem("дом2"), None);
         assert_eq!(stem("x2"), None);
     }
 
@@ -465,6 +505,12 @@ mod tests {
         ) {
             prop_assume!(word.len() > 2);
             prop_assert_eq!(stem(&word).unwrap(), Stemmer::create(Algorithm::English).stem(&word));
+        }
+
+        #[test]
+        fn any_word_has_a_stem_or_none(word in "[а-яёіїґѐ]{0,30}|[\u{620}-\u{64a}\u{671}-\u{6d3}]{0,30}|\\PC{0,12}") {
+            let word = fold(&word);
+            prop_assert!(stem(&word).is_none_or(|stem| stem.len() <= 2 * word.len()));
         }
 
         #[test]

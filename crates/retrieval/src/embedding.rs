@@ -6,6 +6,7 @@
 mod file;
 mod fixed_table;
 mod pieces;
+mod scripts;
 mod transformer;
 pub(crate) mod vectors;
 
@@ -40,6 +41,11 @@ pub trait Embedder: Send + Sync {
     fn dimensions(&self) -> usize;
     /// Returns the weight of meaning in a search with this model, in millionths; words have the rest.
     fn weight(&self) -> u64;
+    /// Returns the weight of meaning in a search for `query`, in millionths. It is lower where the model cannot read some of
+    /// the query's letters.
+    fn weight_of(&self, query: &str) -> u64 {
+        self.weight() * scripts::readable_share(&[query]) / 1_000_000
+    }
     /// Returns a reader that embeds one text after another, with a cache.
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
@@ -55,13 +61,13 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
     static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
         let file = include_bytes!("../../../model/sectile-static-2.bin");
         let model = StaticModel::new("sectile-static-2", file)?;
-        Ok(model.with_fingerprint(Digest::parse(BUILT_IN).ok_or(ModelError::Damaged)?))
+        Ok(model.with_file_digest(Digest::parse(BUILT_IN).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
 }
 
 /// The digest of the transformer's file.
-const TRANSFORMER: &str = "f29020e3b935835b7159f1fd6e5476ba9af6287b78f08705a0f405d9b25961b4";
+const TRANSFORMER: &str = "ba4b6a66902e675af29807c001bd4f964256378dc405e3762432e8c596e028c8";
 
 /// Returns the slower and better model built into the program, made by `model/pack.py`.
 ///
@@ -123,7 +129,8 @@ mod tests {
     #[test]
     fn the_digest_of_the_model_is_known() {
         let file = include_bytes!("../../../model/sectile-static-2.bin");
-        assert_eq!(built_in().unwrap().fingerprint(), Digest::of(file));
+        let opened = StaticModel::new("sectile-static-2", file).unwrap();
+        assert_eq!(built_in().unwrap().fingerprint(), opened.fingerprint());
     }
 
     #[test]

@@ -172,7 +172,8 @@ impl Walk {
     }
 
     /// Returns whether the name of a file says that it is a document.
-    pub(crate) fn is_document(&self, path: &NotePath) -> bool {
+    #[must_use]
+    pub fn is_document(&self, path: &NotePath) -> bool {
         let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending);
         let is_mdx = || ending.is_some_and(|ending| ending.eq_ignore_ascii_case("mdx"));
         is_markdown(path) || (self.has_mdx && is_mdx())

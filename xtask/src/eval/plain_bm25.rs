@@ -1,10 +1,11 @@
-//! The yardstick: plain BM25 over the sections of a manual, without a rule of ours.
+//! The yardstick: plain BM25 over the sections of a manual or the documents of a test set, without a rule of ours.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use rust_stemmers::{Algorithm, Stemmer};
 use sectile_markdown::{AnchorStyle, PageFormat, PageSyntax, Source};
 use sectile_retrieval::sections;
 
@@ -12,6 +13,21 @@ use sectile_retrieval::sections;
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 const DEPTH: usize = 10;
+/// Words that do not count where words are stemmed.
+const STOP_WORDS: [&str; 33] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it",
+    "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these",
+    "they", "this", "to", "was", "will", "with",
+];
+
+/// What counts as the same word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WordRule {
+    /// The same letters.
+    Letters,
+    /// The same English stem; stop words and single letters do not count.
+    Stems,
+}
 
 /// The sections of a manual, as bags of words.
 pub(super) struct PlainIndex {
@@ -19,6 +35,7 @@ pub(super) struct PlainIndex {
     /// In how many sections each word is.
     frequencies: HashMap<String, usize>,
     mean_length: f64,
+    rule: WordRule,
 }
 
 struct PlainSection {
@@ -31,19 +48,35 @@ struct PlainSection {
 impl PlainIndex {
     /// Indexes every page below a folder.
     pub(super) fn of_folder(folder: &Path, anchors: AnchorStyle) -> Result<Self> {
-        let mut index = Self {
-            sections: Vec::new(),
-            frequencies: HashMap::new(),
-            mean_length: 0.0,
-        };
+        let mut index = Self::new(WordRule::Letters);
         for page in pages(folder)? {
             let bytes = fs::read(folder.join(&page)).context("a page")?;
             let syntax = PageSyntax::of_file(&page);
             index.add(&page, &bytes, PageFormat { syntax, anchors });
         }
-        let lengths: usize = index.sections.iter().map(|section| section.length).sum();
-        index.mean_length = lengths as f64 / index.sections.len().max(1) as f64;
-        Ok(index)
+        Ok(index.finish())
+    }
+
+    /// Indexes the documents of a test set by their stems.
+    pub(super) fn of_documents(texts: impl Iterator<Item = String>) -> Self {
+        let mut index = Self::new(WordRule::Stems);
+        texts.for_each(|text| index.add_text(String::new(), &text));
+        index.finish()
+    }
+
+    fn new(rule: WordRule) -> Self {
+        Self {
+            sections: Vec::new(),
+            frequencies: HashMap::new(),
+            mean_length: 0.0,
+            rule,
+        }
+    }
+
+    fn finish(mut self) -> Self {
+        let lengths: usize = self.sections.iter().map(|section| section.length).sum();
+        self.mean_length = lengths as f64 / self.sections.len().max(1) as f64;
+        self
     }
 
     fn add(&mut self, page: &str, bytes: &[u8], format: PageFormat) {
@@ -61,21 +94,26 @@ impl PlainIndex {
                 section.trail.join(" "),
                 section.plain
             );
-            let mut counted = HashMap::new();
-            let mut length = 0;
-            for word in words(&text) {
-                *counted.entry(word).or_insert(0) += 1;
-                length += 1;
-            }
-            for word in counted.keys() {
-                *self.frequencies.entry(word.clone()).or_insert(0) += 1;
-            }
-            self.sections.push(PlainSection {
-                label: anchor.map_or(page.to_owned(), |anchor| format!("{page}#{anchor}")),
-                words: counted,
-                length,
-            });
+            let label = anchor.map_or(page.to_owned(), |anchor| format!("{page}#{anchor}"));
+            self.add_text(label, &text);
         }
+    }
+
+    fn add_text(&mut self, label: String, text: &str) {
+        let mut counted = HashMap::new();
+        let mut length = 0;
+        for word in self.words(text) {
+            *counted.entry(word).or_insert(0) += 1;
+            length += 1;
+        }
+        for word in counted.keys() {
+            *self.frequencies.entry(word.clone()).or_insert(0) += 1;
+        }
+        self.sections.push(PlainSection {
+            label,
+            words: counted,
+            length,
+        });
     }
 
     pub(super) fn len(&self) -> usize {
@@ -84,16 +122,21 @@ impl PlainIndex {
 
     /// Returns the rank of the first expected section, from 1, if it is among the first ten.
     pub(super) fn rank(&self, ask: &str, expected: &[String]) -> Option<usize> {
-        let words: Vec<String> = words(ask).collect();
+        let mut best = self.best(ask).into_iter();
+        let found = best.position(|at| expected.contains(&self.sections[at].label));
+        found.map(|at| at + 1)
+    }
+
+    /// Returns the numbers of the ten best sections, best first.
+    pub(super) fn best(&self, ask: &str) -> Vec<usize> {
+        let words = self.words(ask);
         let scores = self.sections.iter().enumerate();
         let mut scores: Vec<(f64, usize)> = scores
             .map(|(at, section)| (self.score(&words, section), at))
             .filter(|(score, _)| *score > 0.0)
             .collect();
         scores.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-        let mut best = scores.iter().take(DEPTH);
-        let found = best.position(|(_, at)| expected.contains(&self.sections[*at].label));
-        found.map(|at| at + 1)
+        scores.into_iter().take(DEPTH).map(|(_, at)| at).collect()
     }
 
     fn score(&self, words: &[String], section: &PlainSection) -> f64 {
@@ -106,6 +149,24 @@ impl PlainIndex {
             Some(rarity * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length)))
         };
         words.iter().filter_map(of_word).sum()
+    }
+}
+
+impl PlainIndex {
+    /// Returns the words of a text.
+    fn words(&self, text: &str) -> Vec<String> {
+        let words = words(text);
+        match self.rule {
+            WordRule::Letters => words.collect(),
+            WordRule::Stems => {
+                let stemmer = Stemmer::create(Algorithm::English);
+                let counts = |word: &String| {
+                    word.chars().count() > 1 && !STOP_WORDS.contains(&word.as_str())
+                };
+                let words = words.filter(counts);
+                words.map(|word| stemmer.stem(&word).into_owned()).collect()
+            }
+        }
     }
 }
 
@@ -147,11 +208,8 @@ mod tests {
 
     #[test]
     fn a_rare_word_outranks_a_frequent_one() {
-        let mut index = PlainIndex {
-            sections: Vec::new(),
-            frequencies: HashMap::new(),
-            mean_length: 6.0,
-        };
+        let mut index = PlainIndex::new(WordRule::Letters);
+        index.mean_length = 6.0;
         let page = b"# Gates\n\nA gate is a gate.\n\n## Water\n\nWater at the gate.\n\n## Wheel\n\nOne gate.\n";
         index.add("gates.md", page, PageFormat::default());
         assert_eq!(index.len(), 3);
@@ -160,5 +218,14 @@ mod tests {
         assert_eq!(rank("Wheel", "gates.md#wheel"), Some(1));
         assert_eq!(rank("Wheel", "gates.md#water"), None);
         assert_eq!(rank("gate", "gates.md"), Some(1));
+    }
+
+    #[test]
+    fn forms_of_a_word_are_the_same_where_stems_count() {
+        let texts = ["The boats sail.", "A boat is at the pier, a boat."];
+        let index = PlainIndex::of_documents(texts.map(str::to_owned).into_iter());
+        assert_eq!(index.best("boat"), [1, 0]);
+        assert_eq!(index.best("sailing"), [0]);
+        assert_eq!(index.best("the is a"), [0_usize; 0]);
     }
 }

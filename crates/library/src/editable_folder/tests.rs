@@ -14,7 +14,11 @@ use sectile_vault::{
 };
 
 use super::{given_id::GivenId, *};
-use crate::{clock, folder::MAX_NOTE_BYTES, live_folder::FolderQuery};
+use crate::{
+    clock,
+    folder::MAX_NOTE_BYTES,
+    live_folder::{FolderQuery, SecondTierUse},
+};
 
 struct Bench {
     on_disk: tempfile::TempDir,
@@ -50,7 +54,7 @@ impl Bench {
             max_note_bytes: MAX_NOTE_BYTES,
             cache: None,
             clock: clock::now,
-            background: false,
+            second_tier: SecondTierUse::Read,
         };
         let folder = EditableFolder::open(on_disk.path(), editor, index).unwrap();
         Self { on_disk, folder }

@@ -308,7 +308,7 @@ impl Keeper {
         let snapshot = live.now().snapshot.clone();
         let is_missing = snapshot.on_disk && snapshot.second_tier.is_none();
         let may_try = self.retry.is_none_or(|(at, _)| at <= Instant::now());
-        let is_wanted = live.options.background && is_missing && self.filler.is_none();
+        let is_wanted = live.fills_second_tier() && is_missing && self.filler.is_none();
         if is_wanted && may_try && has_filled != Some(true) {
             self.filler = spawn_filler(live, &location);
         }
@@ -317,7 +317,7 @@ impl Keeper {
     /// Embeds the few passages that are not on disk.
     fn complete_tier(&mut self, live: &LiveFolder) {
         let snapshot = live.now().snapshot.clone();
-        let Some(second) = live.models.second.filter(|_| live.options.background) else {
+        let Some(second) = live.models.second.filter(|_| live.fills_second_tier()) else {
             return;
         };
         if !snapshot.second_tier_lags() {

@@ -167,6 +167,9 @@ impl LiveFolder {
     ) -> Result<bool, LibraryError> {
         // Reports about own notes are read before the notes are, so that they are not looked at again.
         let mut hinted = engine.drain();
+        if hinted.iter().any(|path| !self.storage.is_note(path)) {
+            self.note_other_change();
+        }
         if !self.is_listed() {
             return Ok(true);
         }
@@ -247,6 +250,7 @@ impl LiveFolder {
     ) -> Result<FolderListing, LibraryError> {
         let root = self.storage.root();
         let identity = root.identity().ok_or(LibraryError::FolderNotFound)?;
+        self.note_other_change();
         let began = Instant::now();
         if engine.identity != Some(identity) {
             let most = self.limits.watches;

@@ -160,10 +160,11 @@ impl FolderState {
 
     /// Returns the searchable text of the notes with the vectors of a tier. The second tier may be incomplete; then it is
     /// the first.
-    pub(crate) fn corpus(&self, tier: Tier) -> &Corpus {
+    pub(crate) fn corpus(&self, tier: Tier) -> &Arc<Corpus> {
+        let first = &self.snapshot.corpus;
         match tier {
-            Tier::Static => &self.snapshot.corpus,
-            Tier::Transformer => self.snapshot.answering(),
+            Tier::Static => first,
+            Tier::Transformer => self.snapshot.second_corpus.as_ref().unwrap_or(first),
         }
     }
 

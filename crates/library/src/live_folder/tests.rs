@@ -26,7 +26,7 @@ fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
         max_note_bytes: LARGEST,
         cache: cache.map(Path::to_owned),
         clock: clock::now,
-        background: false,
+        second_tier: SecondTierUse::Read,
     }
 }
 
@@ -612,9 +612,9 @@ fn the_second_tier_is_filled_in_the_background_and_answers_when_it_is_complete()
         second: Some(model),
         ..Models::built_in().unwrap()
     };
-    let open = |background| {
+    let open = |second_tier| {
         let options = LiveFolderOptions {
-            background,
+            second_tier,
             ..options(folder.path(), Some(cache.path()))
         };
         LiveFolder::open_with(options, models, LIMITS).unwrap()
@@ -628,14 +628,14 @@ fn the_second_tier_is_filled_in_the_background_and_answers_when_it_is_complete()
         }
         panic!("the second tier is never complete");
     };
-    let live = open(false);
+    let live = open(SecondTierUse::Read);
     live.settle(&|| false).unwrap();
     assert_eq!(
         (live.now().progress().tier, model.embedded()),
         (Tier::Static, 0)
     );
     drop(live);
-    let live = open(true);
+    let live = open(SecondTierUse::Filled);
     wait_for(&live, Tier::Transformer);
     assert_eq!(model.embedded(), 2);
     assert_eq!(
@@ -652,7 +652,7 @@ fn the_second_tier_is_filled_in_the_background_and_answers_when_it_is_complete()
     assert_eq!(model.embedded(), 1);
     drop(live);
     // Another process has it at once.
-    let live = open(false);
+    let live = open(SecondTierUse::Read);
     wait_for(&live, Tier::Transformer);
     assert_eq!(model.embedded(), 0);
 }

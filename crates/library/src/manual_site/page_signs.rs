@@ -1,5 +1,7 @@
 //! Finds out from the pages themselves what program they are written for, where no settings say it.
 
+use std::collections::BTreeMap;
+
 use sectile_markdown::NotePath;
 use sectile_vault::Root;
 
@@ -24,25 +26,36 @@ const BOXES: [&str; 10] = [
 /// The programs that can be told by their syntax; of those with equally many pages, the first counts.
 const KINDS: [SiteKind; 3] = [SiteKind::MkDocs, SiteKind::VitePress, SiteKind::Docusaurus];
 
-/// Returns the program whose syntax most pages have, among up to 64 that are spread over the folder.
-pub(super) fn kind(root: &Root, documents: &[NotePath]) -> SiteKind {
+/// The programs, of those that can be told by their syntax, that a page is written for.
+pub(super) type PageSigns = [bool; KINDS.len()];
+
+/// Returns the signs of up to 64 pages that are spread over the folder.
+pub(super) fn probe(root: &Root, documents: &[NotePath]) -> BTreeMap<NotePath, PageSigns> {
     let step = documents.len().div_ceil(MOST_PROBED).max(1);
-    let mut pages = [0_usize; KINDS.len()];
-    for path in documents.iter().step_by(step) {
-        let Ok(bytes) = root.read(path, MOST_BYTES) else {
-            continue;
-        };
-        let text = String::from_utf8_lossy(&bytes);
-        let is_mdx = path.as_str().ends_with(".mdx") && !text.trim().is_empty();
-        let signs: Vec<SiteKind> = outside_fences(&text).filter_map(sign).collect();
-        for (count, kind) in pages.iter_mut().zip(KINDS) {
-            let has_sign = signs.contains(&kind) || (is_mdx && kind == SiteKind::Docusaurus);
-            *count += usize::from(has_sign);
-        }
-    }
-    let most = pages.into_iter().max().unwrap_or_default();
-    let first = pages.iter().position(|count| *count == most && most > 0);
+    let probed = documents.iter().step_by(step);
+    probed
+        .map(|path| (path.clone(), signs(root, path)))
+        .collect()
+}
+
+/// Returns the program that most of these pages are written for.
+pub(super) fn kind(pages: &BTreeMap<NotePath, PageSigns>) -> SiteKind {
+    let count = |at: usize| pages.values().filter(|signs| signs[at]).count();
+    let counts: [usize; KINDS.len()] = std::array::from_fn(count);
+    let most = counts.into_iter().max().unwrap_or_default();
+    let first = counts.iter().position(|count| *count == most && most > 0);
     first.map_or(SiteKind::Plain, |at| KINDS[at])
+}
+
+/// Returns the signs of a page. One that cannot be read has none.
+pub(super) fn signs(root: &Root, path: &NotePath) -> PageSigns {
+    let Ok(bytes) = root.read(path, MOST_BYTES) else {
+        return PageSigns::default();
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let is_mdx = path.as_str().ends_with(".mdx") && !text.trim().is_empty();
+    let found: Vec<SiteKind> = outside_fences(&text).filter_map(sign).collect();
+    KINDS.map(|kind| found.contains(&kind) || (is_mdx && kind == SiteKind::Docusaurus))
 }
 
 /// Returns the program that a line is written for, if only one understands it.

@@ -5,7 +5,7 @@ use std::fmt;
 use sectile_markdown::{Mapping, NotePath, Value, parse_ignoring_tags};
 use sectile_vault::{ReadError, Root};
 
-use super::MAX_SETTINGS_BYTES;
+use super::{MAX_SETTINGS_BYTES, site_files::SiteFileLog};
 
 /// A settings file that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +45,14 @@ impl fmt::Display for SiteProblem {
 /// The settings files in a folder and beside it.
 pub(super) struct SettingsFiles<'r> {
     pub(super) root: &'r Root,
-    parent: Option<Root>,
+    pub(super) parent: Option<Root>,
     pub(super) problems: Vec<SiteProblem>,
+    /// Everything that was looked for.
+    pub(super) log: SiteFileLog,
 }
 
 /// The folder of a settings file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     /// The folder of the pages itself.
     Here,
@@ -65,6 +67,7 @@ impl<'r> SettingsFiles<'r> {
             root,
             parent: parent.and_then(|parent| Root::open(parent).ok()),
             problems: Vec::new(),
+            log: SiteFileLog::default(),
         }
     }
 
@@ -76,13 +79,13 @@ impl<'r> SettingsFiles<'r> {
     /// Returns whether there is such a file.
     pub(super) fn exists(&self, place: Place, name: &str) -> bool {
         // A byte is enough to see that it is there.
-        let read = self.bytes(place, name, 1);
+        let read = self.bytes(place, name, None);
         matches!(read, Ok(_) | Err(ReadError::TooLarge { .. }))
     }
 
     /// Returns the text of a file. What is wrong with a file that exists is noted.
     pub(super) fn text(&mut self, place: Place, name: &str) -> Option<String> {
-        let reason = match self.bytes(place, name, MAX_SETTINGS_BYTES) {
+        let reason = match self.bytes(place, name, Some(MAX_SETTINGS_BYTES)) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => return Some(text),
                 Err(_) => ProblemReason::Unreadable,
@@ -115,12 +118,17 @@ impl<'r> SettingsFiles<'r> {
         });
     }
 
-    fn bytes(&self, place: Place, name: &str, most: u64) -> Result<Vec<u8>, ReadError> {
+    /// Reads a file of at most this size. Without one it is only of interest whether the file exists.
+    fn bytes(&self, place: Place, name: &str, most: Option<u64>) -> Result<Vec<u8>, ReadError> {
         let root = match place {
             Place::Here => Some(self.root),
             Place::Above => self.parent.as_ref(),
         };
         let path = NotePath::parse_vault(name).map_err(|_| ReadError::NotFound)?;
-        root.ok_or(ReadError::NotFound)?.read(&path, most)
+        let root = root.ok_or(ReadError::NotFound)?;
+        let stamp = root.stamp(&path);
+        let read = root.read(&path, most.unwrap_or(1));
+        self.log.add((place, &path), most.is_some(), stamp, &read);
+        read
     }
 }

@@ -51,6 +51,54 @@ fn site(files: &[(&str, &str)]) -> ManualSite {
     site_at(folder(files).path(), None)
 }
 
+#[test]
+fn changed_settings_are_noticed() {
+    let outer = folder(&[
+        ("docs/a.md", "# A\n"),
+        ("docs/sub/b.md", "# B\n"),
+        ("docs/llms.txt", "# Site\n"),
+    ]);
+    let path = outer.path().join("docs");
+    let root = Root::open(&path).unwrap();
+    let is_current = |has_changes| site_at(&path, None).files.are_current(&root, has_changes);
+    assert!(is_current(true) && is_current(false));
+    // In the folder, changes are looked for only if some are reported; outside and out of sight, always.
+    for (name, text, is_reported) in [
+        ("docs/sub/_category_.json", "{\"position\": 2}", true),
+        ("docs/llms.txt", "# Same\n", true),
+        ("docs/.vitepress/config.ts", "", false),
+        ("mkdocs.yml", "site_name: A\n", false),
+    ] {
+        let mut files = site_at(&path, None).files;
+        let before = std::fs::read(outer.path().join(name)).ok();
+        write(outer.path(), &[(name, text)]);
+        assert_eq!(
+            files.clone().are_current(&root, false),
+            is_reported,
+            "{name}"
+        );
+        assert!(!files.are_current(&root, true), "{name}");
+        match before {
+            Some(before) => std::fs::write(outer.path().join(name), before).unwrap(),
+            None => std::fs::remove_file(outer.path().join(name)).unwrap(),
+        }
+        // It is as it was, although its stamp is not.
+        assert!(files.are_current(&root, true), "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_behind_a_link_are_noticed_too() {
+    let folder = folder(&[("a.md", "# A\n"), ("real.yml", "site_name: A\n")]);
+    std::os::unix::fs::symlink("real.yml", folder.path().join("mkdocs.yml")).unwrap();
+    let root = Root::open(folder.path()).unwrap();
+    let mut files = site_at(folder.path(), None).files;
+    assert!(files.are_current(&root, true));
+    write(folder.path(), &[("real.yml", "site_name: B\n")]);
+    assert!(!files.are_current(&root, true));
+}
+
 /// The pages as `path = title @ address`, with `-` for what is missing.
 fn rows(site: &ManualSite) -> Vec<String> {
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());

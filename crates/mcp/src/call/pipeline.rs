@@ -109,8 +109,10 @@ impl Surface {
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());
         call.end(Label::Named(label), &result, |answer| answer.facts);
+        let mut meta = self.result_meta.clone().unwrap_or_default();
         let mut wire = match result.map_err(EarlyReturn::seen) {
             Ok(answer) => {
+                meta.extend(answer.meta);
                 let structured = match self.tool(name) {
                     Some((_, tool)) if tool.is_silent() => structured,
                     _ => structured.for_streams(),
@@ -131,7 +133,7 @@ impl Surface {
             Err(VisibleStop::Asks(question)) => return Ok((*question).into()),
             Err(VisibleStop::Refused(refusal)) => return Err(self.refusal(refusal)),
         };
-        wire.meta = self.result_meta.clone().map(MetaObject);
+        wire.meta = (!meta.is_empty()).then(|| MetaObject(meta));
         Ok(wire.into())
     }
 
@@ -223,20 +225,19 @@ impl Surface {
         }
     }
 
-    /// Lists the resources of the page that starts at `start`.
+    /// Lists the resources of the page that starts at `start`, with the `_meta` of the listing.
     pub(crate) async fn list_resources(
         self: Arc<Self>,
         start: usize,
         caller: Caller,
-    ) -> Result<ListingPage<Resource>, ErrorData> {
+    ) -> Result<(ListingPage<Resource>, JsonObject), ErrorData> {
         let call = self.begin(&caller);
         let (surface, caller_role) = (Arc::clone(&self), caller.caller_role());
-        let listed = self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |_| {
-            Ok(ListingPage::of(
-                surface.listed_resources(caller_role),
-                start,
-            ))
-        });
+        let list = move |context: &CallContext| {
+            let listing = surface.listed_resources(caller_role, context)?;
+            Ok((ListingPage::of(listing.resources, start), listing.meta))
+        };
+        let listed = self.within_limits(SLOW_READ, caller, ElicitationMode::Never, list);
         let result = listed.await;
         call.end(Label::Method("resources/list"), &result, |_| {
             AnswerFacts::default()

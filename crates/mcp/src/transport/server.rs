@@ -18,7 +18,7 @@ use rmcp::{
         CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
         GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
         InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, PromptMessage, ProtocolVersion,
+        ListToolsResult, MetaObject, PaginatedRequestParams, PromptMessage, ProtocolVersion,
         ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
         Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
         UnsubscribeRequestParams,
@@ -241,11 +241,12 @@ impl ServerHandler for McpServer {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cache = self.resources()?.cache;
         let start = page_start(request.as_ref())?;
-        let page = Arc::clone(&self.surface)
+        let (page, meta) = Arc::clone(&self.surface)
             .list_resources(start, self.caller(context))
             .await?;
         let listed = page.entries.into_iter().map(wire_resource).collect();
         let mut result = ListResourcesResult::with_all_items(listed);
+        result.meta = (!meta.is_empty()).then(|| MetaObject(meta));
         result.next_cursor = page.next_cursor;
         result.ttl_ms = Some(cache.ttl_ms);
         result.cache_scope = Some(cache.scope());

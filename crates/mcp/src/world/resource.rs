@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use tokio::sync::broadcast;
 
-use crate::{CacheHint, Failure};
+use crate::{CacheHint, CallContext, Failure, JsonObject};
 
 /// The resources of a world whose state is `S`.
 pub struct Resources<S: 'static> {
-    /// Lists all resources in a fixed order. The frame splits the list into pages.
-    pub list: fn(&S) -> Vec<Resource>,
+    /// Lists all resources in a fixed order. The frame leaves out those that the caller may not see, and splits the list
+    /// into pages. The resources are the same for every context.
+    pub list: fn(&S, &CallContext) -> Result<ResourceListing, Failure>,
     /// Returns the text behind a URI, or `None` if it does not exist. Only the form that a listing or a template gives
     /// may be readable: policies name URIs, and a second form of one would bypass them. A fragment is not part of any
     /// name: what is behind it is named by the URI before it.
@@ -29,6 +30,24 @@ pub enum ResourceNotice {
     Updated(String),
     /// The listing has changed.
     ListChanged,
+}
+
+/// The resources of a world at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceListing {
+    /// All of them, for every caller.
+    pub resources: Vec<Resource>,
+    /// `_meta` of every page of the listing; may be empty. It must not reveal a resource that this caller may not see.
+    pub meta: JsonObject,
+}
+
+impl From<Vec<Resource>> for ResourceListing {
+    fn from(resources: Vec<Resource>) -> Self {
+        Self {
+            resources,
+            meta: JsonObject::new(),
+        }
+    }
 }
 
 /// One entry of a listing.

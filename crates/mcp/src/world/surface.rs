@@ -13,8 +13,8 @@ use tokio::sync::broadcast;
 use crate::{
     Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
     CompletionRequest, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler, JsonObject,
-    NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceNotice,
-    ResourceTemplate, Resources, Schema, Tool,
+    NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceListing,
+    ResourceNotice, ResourceTemplate, Resources, Schema, Tool,
     access::AccessTarget,
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -344,7 +344,7 @@ const LISTENERS: CallerSlotBounds = CallerSlotBounds {
 type BlockingHandler =
     Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
-type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
+type Lister = Box<dyn Fn(&CallContext) -> Result<ResourceListing, Failure> + Send + Sync>;
 type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
@@ -545,17 +545,25 @@ impl Surface {
     }
 
     /// Returns the resources that a listing shows, in order.
-    pub(crate) fn listed_resources(&self, caller_role: CallerRole) -> Vec<Resource> {
-        let all = self.resources.as_ref().map(|resources| (resources.list)());
-        let all = all.into_iter().flatten();
-        all.filter(|resource| self.lists(&resource.uri, Access::Read, caller_role))
-            .collect()
+    pub(crate) fn listed_resources(
+        &self,
+        caller_role: CallerRole,
+        context: &CallContext,
+    ) -> Result<ResourceListing, Failure> {
+        let Some(resources) = &self.resources else {
+            return Ok(ResourceListing::default());
+        };
+        let mut listing = (resources.list)(context)?;
+        let is_listed = |resource: &Resource| self.lists(&resource.uri, Access::Read, caller_role);
+        listing.resources.retain(is_listed);
+        Ok(listing)
     }
 
-    /// Returns a hash of what a listing of resources shows.
+    /// Returns a hash of what a listing of resources shows; one that fails shows nothing.
     pub(crate) fn digest_of_listing(&self, caller_role: CallerRole) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.listed_resources(caller_role).hash(&mut hasher);
+        let listing = self.listed_resources(caller_role, &CallContext::without_client());
+        listing.unwrap_or_default().resources.hash(&mut hasher);
         hasher.finish()
     }
 
@@ -657,7 +665,7 @@ fn bind_resources<S: Send + Sync + 'static>(
     let (list, read) = (resources.list, resources.read);
     let (for_list, for_read) = (Arc::clone(state), Arc::clone(state));
     BoundResources {
-        list: Box::new(move || list(&for_list)),
+        list: Box::new(move |context| list(&for_list, context)),
         read: Box::new(move |uri| read(&for_read, uri)),
         templates: resources.templates.clone(),
         cache: resources.cache,

@@ -175,8 +175,11 @@ impl<S: 'static> ToolBuilder<S> {
     {
         let handle = move |state: &S, arguments: JsonObject, context: &CallContext| {
             let (body, facts) = handle(state, decode(arguments)?, context).map_err(Into::into)?;
-            let body = body.into();
-            Ok(Answer { body, facts })
+            Ok(Answer {
+                body: body.into(),
+                facts,
+                meta: JsonObject::new(),
+            })
         };
         self.finish::<P>(None, Handler::Blocking(Box::new(handle)))
     }
@@ -308,6 +311,8 @@ pub struct Answer {
     pub body: AnswerBody,
     /// Facts for the audit line.
     pub facts: AnswerFacts,
+    /// `_meta` of the result, in addition to that of every result of the world; may be empty.
+    pub meta: JsonObject,
 }
 
 /// The content of an answer.
@@ -374,8 +379,17 @@ impl Answer {
     /// # Errors
     /// Returns [`FailureKind::Internal`] if it cannot be serialized as JSON.
     pub fn new(output: &impl Serialize, facts: AnswerFacts) -> Result<Self, Failure> {
-        let body = AnswerBody::json(output)?;
-        Ok(Self { body, facts })
+        Ok(Self {
+            body: AnswerBody::json(output)?,
+            facts,
+            meta: JsonObject::new(),
+        })
+    }
+
+    /// Returns the answer with this `_meta`.
+    #[must_use]
+    pub fn with_meta(self, meta: JsonObject) -> Self {
+        Self { meta, ..self }
     }
 }
 

@@ -39,9 +39,9 @@ use std::{
 use schemars::JsonSchema;
 use sectile_mcp::{
     Access, Answer, AnswerFacts, CacheHint, CallContext, Envelope, ErrorList, ErrorResponse,
-    Failure, FailureKind, JsonObject, Policy, Prompt, PromptArgument, Resource, ResourceNotice,
-    ResourceText, Resources, Surface, SurfaceLimits, Tool, UnknownTool, WorldSpec, decode,
-    stdio::serve_streams,
+    Failure, FailureKind, JsonObject, Policy, Prompt, PromptArgument, Resource, ResourceListing,
+    ResourceNotice, ResourceText, Resources, Surface, SurfaceLimits, Tool, UnknownTool, WorldSpec,
+    decode, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -135,8 +135,8 @@ fn call_shelve(
     Answer::new(&output, facts)
 }
 
-fn list(_: &Shelf) -> Vec<Resource> {
-    [(ALPHA, "alpha"), (BETA, "beta")]
+fn list(_: &Shelf, _: &CallContext) -> Result<ResourceListing, Failure> {
+    let resources = [(ALPHA, "alpha"), (BETA, "beta")]
         .map(|(uri, name)| Resource {
             uri: uri.to_owned(),
             name: name.to_owned(),
@@ -146,7 +146,8 @@ fn list(_: &Shelf) -> Vec<Resource> {
             size: Some(7),
             last_modified: None,
         })
-        .to_vec()
+        .to_vec();
+    Ok(resources.into())
 }
 
 fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceText>, Failure> {

@@ -1,7 +1,8 @@
 //! Hybrid search: ranks chunks by words and meaning together.
 //!
 //! Each chunk has a lexical score, as a fraction of what the query could reach, and a cosine similarity to the query. Their
-//! weighted sum decides, so meaning does where the words fail; ties are broken by the order of the chunks.
+//! weighted sum decides, so meaning does where the words fail; ties are broken by the order of the chunks. A chunk that has
+//! the whole query word for word comes before all others.
 
 use std::{cmp::Reverse, ops::Range};
 
@@ -17,7 +18,7 @@ use crate::{
 };
 
 /// The name of these ranking rules. It changes whenever an answer may.
-pub const FUSION: &str = "sectile-fusion-3";
+pub const FUSION: &str = "sectile-fusion-4";
 
 /// The name of the rules of [`Corpus::near`]. It changes whenever an answer may.
 pub const NEARNESS: &str = "sectile-meaning-1";
@@ -60,8 +61,10 @@ pub struct ChunkHit {
     pub lexical: u64,
     /// Its cosine similarity to the query.
     pub semantic: u64,
-    /// Their weighted sum.
+    /// Their weighted sum; one if it is verbatim.
     pub fused: u64,
+    /// Whether it has all words of the query side by side, in the same order.
+    pub is_verbatim: bool,
     /// The part of its lexical score for adjacent words, in 1024ths like that of each query item.
     pub together: u64,
     /// The part of its lexical score for the caller's boost, in 1024ths.
@@ -204,12 +207,8 @@ impl Corpus {
         }
         let ranked = rank();
         if let Some(required) = ranked.required() {
-            let is_in = |slot: &usize| {
-                let behind = slots.partition_point(|range| range.start <= *slot);
-                let range = behind.checked_sub(1).map(|at| &slots[at]);
-                range.is_some_and(|range| range.contains(slot))
-            };
-            let required = required.iter().copied().filter(is_in);
+            let required = required.iter().copied();
+            let required = required.filter(|slot| is_in(&slots, *slot));
             slots = required.map(|slot| slot..slot + 1).collect();
         }
         let meanings =
@@ -353,7 +352,14 @@ impl Stretch<'_> {
 fn embedded(text: &str, reader: Option<&mut dyn EmbeddingReader>) -> Option<(Vector, u64)> {
     let reader = reader?;
     let vector = reader.embed(&[text])?;
-    Some((vector, reader.model().weight()))
+    Some((vector, reader.model().weight_of(text)))
+}
+
+/// Returns whether a slot is in one of these ranges, which are in order.
+fn is_in(slots: &[Range<usize>], slot: usize) -> bool {
+    let behind = slots.partition_point(|range| range.start <= slot);
+    let range = behind.checked_sub(1).map(|at| &slots[at]);
+    range.is_some_and(|range| range.contains(&slot))
 }
 
 /// Converts a cosine to millionths; a negative one becomes 0.
@@ -381,13 +387,20 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     let (meanings, weights) = (&meanings, Weights::new(weight));
     // The reciprocal, with 32 fractional bits: a division for each chunk would cost more.
     let factor = (WHOLE << 32).div_ceil(ranked.reachable().max(1));
-    let mut best = TopChunks::new(MOST_COMPARED.max(most), number_of);
+    let mut best = TopChunks::new(MOST_COMPARED.max(most), &number_of);
     let totals = slots.iter().map(|range| {
         let (words, meanings) = (&words[range.clone()], &meanings[range.clone()]);
         best.choose(range.start, words, meanings, weights, factor)
     });
     let total = totals.sum();
-    let (chunks, numbers): (Vec<usize>, Vec<usize>) = best.finish().into_iter().unzip();
+    let mut chosen = best.finish();
+    let is_verbatim = |chunk: &usize| ranked.verbatim().binary_search(chunk).is_ok();
+    let quoting = ranked.verbatim().iter().copied();
+    let is_new =
+        |chunk: &usize| is_in(slots, *chunk) && chosen.iter().all(|(known, _)| known != chunk);
+    let quoting: Vec<usize> = quoting.filter(is_new).take(MOST_COMPARED).collect();
+    chosen.extend(quoting.into_iter().map(|chunk| (chunk, number_of(chunk))));
+    let (chunks, numbers): (Vec<usize>, Vec<usize>) = chosen.into_iter().unzip();
     // Adjacent query words raise the score of the best chunks.
     let boosts: Vec<(u64, u64)> = chunks
         .iter()
@@ -397,7 +410,7 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
             (together, ranked.favour(*chunk, words))
         })
         .collect();
-    let mut hits: Vec<(usize, ChunkHit)> = chunks
+    let mut hits: Vec<((u64, usize), ChunkHit)> = chunks
         .iter()
         .zip(boosts)
         .zip(numbers)
@@ -405,19 +418,23 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
             let words = u64::from(words[*chunk]) + together + favour;
             let lexical = ((words * factor) >> 32).min(WHOLE);
             let semantic = u64::from(meanings[*chunk]);
+            let sum = weights.fused(lexical, semantic) / WHOLE;
+            let is_verbatim = is_verbatim(chunk);
             let hit = ChunkHit {
                 chunk: *chunk,
                 lexical,
                 semantic,
-                fused: weights.fused(lexical, semantic) / WHOLE,
+                fused: if is_verbatim { WHOLE } else { sum },
+                is_verbatim,
                 together,
                 favour,
                 matches: Vec::new(),
             };
-            (number, hit)
+            ((sum, number), hit)
         })
         .collect();
-    hits.sort_by_key(|(number, hit)| (Reverse(hit.fused), *number));
+    // Among those that are verbatim, the sum decides.
+    hits.sort_by_key(|((sum, number), hit)| (Reverse((hit.is_verbatim, *sum)), *number));
     hits.truncate(most);
     let mut hits: Vec<ChunkHit> = hits.into_iter().map(|(_, hit)| hit).collect();
     for hit in &mut hits {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use sectile_markdown::Span;
 
 use super::*;
+use crate::analysis::{is_filler, words};
 use crate::{
     Bytes, Embedder as _, Index, Lexicon, Passage, Query, Statistics, Vocabulary, container,
 };
@@ -93,6 +94,47 @@ proptest! {
             prop_assert_eq!(grown.path(number), fresh.path(number));
             prop_assert_eq!(grown.document_of(number), fresh.document_of(number));
         }
+    }
+
+    /// Words of German, French, Russian, Japanese, Chinese and Arabic notes are mixed, and meaning counts.
+    #[test]
+    fn a_phrase_copied_from_a_note_finds_it_first(
+        bodies in proptest::collection::vec(
+            "((boat|harbour|the|pier|of|a|Straße|für|l'eau|déjà|гавань|лодки|и|築地市場|東京都|港|مرفأ|قارب),? ){4,14}",
+            2..12,
+        ),
+        from in any::<prop::sample::Index>(),
+        start in any::<prop::sample::Index>(),
+        length in 5..9_usize,
+    ) {
+        let model = crate::built_in().unwrap();
+        let mut reader = model.reader();
+        let mut builder = SegmentBuilder::new(Some((model, &mut *reader)));
+        for body in &bodies {
+            builder.document();
+            let span = Span::new(0, body.len());
+            let digest = ChunkDigest::of(body.as_bytes());
+            builder.chunk(&Chunk { span, digest, line: 1 }, &Passage { heading: "", trail: vec![], body });
+        }
+        let segment = Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap();
+        let places: Vec<DocumentLocation> = (0..bodies.len()).map(|at| place(0, at)).collect();
+        let corpus = Corpus::new(vec![segment], &places);
+        let written: Vec<&str> = from.get(&bodies).split(' ').collect();
+        let start = start.index(written.len());
+        let phrase = written[start..written.len().min(start + length)].join(" ");
+        let phrase_words = words(&phrase);
+        let telling = phrase_words.iter().filter(|word| !is_filler(word)).count();
+        prop_assume!((5..=32).contains(&phrase_words.len()) && telling > 2);
+        let (query, _) = corpus.lenient_query(&phrase);
+        let found = corpus.search(&query, &phrase, Some(&mut *model.reader()), 20);
+        let has_phrase = |chunk: usize| {
+            words(&bodies[chunk]).windows(phrase_words.len()).any(|some| some == phrase_words)
+        };
+        let with: Vec<bool> = found.hits.iter().map(|hit| has_phrase(hit.chunk)).collect();
+        prop_assert!(with[0], "{phrase}: {:?}", found.hits);
+        prop_assert!(with.is_sorted_by(|one, next| one >= next));
+        let is_marked = found.hits.iter().map(|hit| hit.is_verbatim);
+        prop_assert_eq!(is_marked.collect::<Vec<_>>(), with);
     }
 
     #[test]
@@ -374,7 +416,7 @@ proptest! {
         }).collect();
         let expected = corpus.search(&parsed, &query, Some(&mut *of_query), 50);
         let statistics = statistics(&records, &parsed);
-        let found = search_candidates(&candidates, &statistics, &parsed, vector.as_deref().map(|vector| (vector, model.weight())), 50);
+        let found = search_candidates(&candidates, &statistics, &parsed, vector.as_deref().map(|vector| (vector, model.weight_of(&query))), 50);
         prop_assert_eq!(&found.hits, &expected.hits);
         prop_assert_eq!(found.total, expected.total);
         prop_assert_eq!(found.has_meaning, expected.has_meaning);

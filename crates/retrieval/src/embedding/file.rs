@@ -1,7 +1,7 @@
 //! The file format of a model. `model/pack.py` defines and writes it.
 //!
 //! A header of 64 bytes, the word pieces, and tensors, each part at a multiple of 64. A matrix consists of two parts:
-//! 4-bit codes in groups of 32, and a scale for each group. Nothing is unpacked when a file is opened.
+//! 4-bit codes, and a scale for each group of 32. Nothing is unpacked when a file is opened.
 
 use super::ModelError;
 
@@ -10,8 +10,16 @@ const HEAD: usize = 64;
 const ALIGNMENT: usize = 64;
 /// Codes that share a scale.
 pub(super) const GROUP: usize = 32;
-/// Bytes of a group of codes: code `j` in the low nibble of byte `j`, code `j + 16` in the high nibble.
+/// Bytes of a group of codes of a table: code `j` in the low nibble of byte `j`, code `j + 16` in the high nibble.
 pub(super) const GROUP_BYTES: usize = GROUP / 2;
+/// Inputs of a map whose codes lie side by side, for each output of a panel.
+pub(super) const STEP_INPUTS: usize = 4;
+/// Steps of a group of inputs.
+pub(super) const STEPS: usize = GROUP / STEP_INPUTS;
+/// Codes of a step.
+pub(super) const STEP: usize = GROUP * STEP_INPUTS;
+/// Bytes of a step: code `j` in the low nibble of byte `j`, code `j + 64` in the high nibble.
+pub(super) const STEP_BYTES: usize = STEP / 2;
 /// The offset of a stored code from its value.
 pub(super) const ADDED: u8 = 8;
 
@@ -19,7 +27,8 @@ pub(super) const ADDED: u8 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelKind {
     Static = 1,
-    Transformer = 2,
+    /// 2 was a transformer whose maps lay in another order.
+    Transformer = 3,
 }
 
 /// The header of a file.

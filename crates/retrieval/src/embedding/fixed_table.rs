@@ -8,9 +8,12 @@ use super::{
     Embedder, EmbeddingReader, ModelError, Vector,
     file::{self, ADDED, GROUP, GROUP_BYTES, Head, Matrix, ModelKind, whole_scale},
     pieces::{PieceVocabulary, runs},
+    scripts::is_readable,
 };
 use crate::table::Table;
 
+/// The name of this arithmetic. It changes whenever a vector may.
+const ARITHMETIC: &str = "sectile-table-2";
 /// Numbers in a row.
 const DIMENSIONS: usize = 256;
 const GROUPS: usize = DIMENSIONS / GROUP;
@@ -66,8 +69,8 @@ impl StaticModel {
     }
 
     /// Sets the digest of its file, if known.
-    pub(super) fn with_fingerprint(mut self, digest: Digest) -> Self {
-        self.fingerprint = OnceLock::from(digest);
+    pub(super) fn with_file_digest(mut self, digest: Digest) -> Self {
+        self.fingerprint = OnceLock::from(fingerprint(&digest));
         self
     }
 
@@ -116,6 +119,10 @@ impl StaticModel {
         }
         sum
     }
+}
+
+fn fingerprint(file: &Digest) -> Digest {
+    Digest::of(format!("{ARITHMETIC}\n{file}").as_bytes())
 }
 
 /// A part of a row: its codes, and their scale.
@@ -231,7 +238,9 @@ impl Embedder for StaticModel {
     }
 
     fn fingerprint(&self) -> Digest {
-        *self.fingerprint.get_or_init(|| Digest::of(self.file))
+        *self
+            .fingerprint
+            .get_or_init(|| fingerprint(&Digest::of(self.file)))
     }
 
     fn dimensions(&self) -> usize {
@@ -287,6 +296,9 @@ impl EmbeddingReader for TableReader<'_> {
     }
 
     fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
+        if !is_readable(parts) {
+            return None;
+        }
         self.pieces.clear();
         for run in parts.iter().flat_map(|part| runs(part)) {
             self.add_run(run);

@@ -37,7 +37,9 @@ impl Query {
                 .extend(words.filter_map(|word| stem(word).map(Cow::into_owned)));
         }
         let neighbours = self.neighbours.iter().flat_map(|(one, next)| [one, next]);
-        let others = neighbours.chain(self.phrases.iter().flatten());
+        let others = neighbours
+            .chain(self.phrases.iter().flatten())
+            .chain(&self.run);
         lookup.terms.extend(others.cloned());
         for list in [&mut lookup.terms, &mut lookup.stems] {
             list.sort_unstable();

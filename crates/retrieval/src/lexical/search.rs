@@ -12,10 +12,13 @@ use super::{
     query::Item,
     terms::{List, TermKey, TermSource, WordPositions},
 };
-use crate::{analysis::stem, fixed_point::ONE};
+use crate::{
+    analysis::{is_filler, stem},
+    fixed_point::ONE,
+};
 
 /// The name of these ranking rules and of the analysis. It changes whenever an answer may.
-pub const RANKING: &str = "sectile-bm25f-4";
+pub const RANKING: &str = "sectile-bm25f-5";
 
 /// The form in which a query item was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +125,12 @@ pub const MOST_CORRECTED: usize = 8;
 const MOST_COMPARED: usize = 64;
 /// Score of two adjacent query words that are adjacent in the passage, in percent of their rarity.
 const TOGETHER_PERCENT: u64 = 30;
+/// The fewest words of a query that are a quotation if a passage has them in this order, and the fewest of these that say
+/// something. Fewer are mostly a heading or a term that many passages have: with 3 of 3, answers become worse.
+const LEAST_QUOTED: usize = 5;
+const LEAST_TELLING: usize = 3;
+/// The most passages with the rarest word of a query that are compared with it word by word.
+const MOST_QUOTING: usize = 4_096;
 
 /// The treatment of passages without the quoted words of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,6 +223,8 @@ pub struct RankedPassages<'a, F> {
     reachable: u64,
     /// The passages that have the quoted words, in order, if only these match.
     required: Option<Vec<usize>>,
+    /// The passages that have all words of the query side by side, as it has them, in order.
+    verbatim: Vec<usize>,
     favour: F,
     /// Remarks about the search.
     pub remarks: Remarks,
@@ -278,6 +289,11 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     /// Returns the passages that have the quoted words, in order, if only these match.
     pub(crate) fn required(&self) -> Option<&[usize]> {
         self.required.as_deref()
+    }
+
+    /// Returns the passages that have all words of the query side by side, as it has them, in order.
+    pub(crate) fn verbatim(&self) -> &[usize] {
+        &self.verbatim
     }
 
     fn passages(&self) -> Vec<usize> {
@@ -394,7 +410,10 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
         Some(Neighbours { one, next, score })
     });
     let neighbours = neighbours.collect();
+    let mut verbatim = verbatim(&mut lists, &query.run);
+    verbatim.retain(|passage| scores[*passage] > 0);
     RankedPassages {
+        verbatim,
         lists,
         wanted,
         neighbours,
@@ -566,6 +585,87 @@ fn with_phrase(lists: &mut PostingListCache<'_>, phrase: &[String]) -> Vec<usize
         }
     }
     with
+}
+
+/// Returns the passages that have all words of a query side by side, in its order: somebody copied it from there.
+fn verbatim(lists: &mut PostingListCache<'_>, run: &[String]) -> Vec<usize> {
+    if run.len() < LEAST_QUOTED {
+        return Vec::new();
+    }
+    // Words that say little are in most passages, so their long lists are read only if all others are there.
+    let (fillers, telling): (Vec<_>, Vec<_>) = (0..run.len()).partition(|at| is_filler(&run[*at]));
+    if telling.len() < LEAST_TELLING {
+        return Vec::new();
+    }
+    let telling = telling.into_iter().map(|at| {
+        let list = lists.fetch(TermKey::Term(run[at].clone()))?;
+        Some((at, list))
+    });
+    let Some(mut telling) = telling.collect::<Option<Vec<(usize, usize)>>>() else {
+        return Vec::new();
+    };
+    telling.sort_by_key(|(_, list)| lists.of(*list).len());
+    let mut found = in_this_order(lists, &telling);
+    for at in fillers {
+        if found.is_empty() {
+            break;
+        }
+        match lists.fetch(TermKey::Term(run[at].clone())) {
+            Some(list) => found.retain_mut(|(passage, starts)| {
+                keep_starts(lists, *passage, (at, list), starts);
+                !starts.is_empty()
+            }),
+            None => found.clear(),
+        }
+    }
+    found.into_iter().map(|(passage, _)| passage).collect()
+}
+
+/// Returns the passages that have words at these distances from a common start, with the starts. Words are given by their
+/// distance and the number of their list, the rarest first.
+fn in_this_order(lists: &PostingListCache<'_>, words: &[(usize, usize)]) -> Vec<(usize, Vec<u32>)> {
+    let Some(((distance, rarest), others)) = words.split_first() else {
+        return Vec::new();
+    };
+    let passages = lists.of(*rarest).iter().take(MOST_QUOTING);
+    let with_starts = passages.filter_map(|posting| {
+        let passage = posting.passage as usize;
+        let is_in_all = others
+            .iter()
+            .all(|(_, list)| posting_of(lists.of(*list), passage).is_some());
+        if !is_in_all {
+            return None;
+        }
+        let places = lists.places(*rarest, posting);
+        let distance = u32::try_from(*distance).ok()?;
+        let starts = places
+            .iter()
+            .filter_map(|place| place.checked_sub(distance));
+        let mut starts: Vec<u32> = starts.collect();
+        for word in others {
+            keep_starts(lists, passage, *word, &mut starts);
+        }
+        (!starts.is_empty()).then_some((passage, starts))
+    });
+    with_starts.collect()
+}
+
+/// Keeps the starts from which a word is at its distance in a passage.
+fn keep_starts(
+    lists: &PostingListCache<'_>,
+    passage: usize,
+    (distance, list): (usize, usize),
+    starts: &mut Vec<u32>,
+) {
+    let Some(posting) = posting_of(lists.of(list), passage) else {
+        return starts.clear();
+    };
+    let places = lists.places(list, posting);
+    let is_at = |start: &u32| {
+        let place = u32::try_from(distance).map(|distance| start.saturating_add(distance));
+        place.is_ok_and(|place| places.binary_search(&place).is_ok())
+    };
+    starts.retain(is_at);
 }
 
 /// Adds the best alternative of each passage to its score.

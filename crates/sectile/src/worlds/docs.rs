@@ -16,6 +16,7 @@ mod pages;
 pub(crate) mod resources;
 mod roles;
 mod settings;
+mod skipped;
 pub(crate) mod sources;
 mod tools;
 mod visible_corpus;

@@ -1,14 +1,22 @@
 //! The part of a passage that shows why it was found.
 
+use std::ops::Range;
+
 /// Fewest characters of a word that have to agree: words are found by their stems, so only the start may be the same.
 const STEM_CHARS: usize = 4;
 /// The share of a snippet before the match, as a divisor: readers want what follows more than what precedes.
 const LEAD_SHARE: usize = 4;
 
+/// The most bytes that are searched for the best part, from the first match on. More would take longer than the search
+/// itself, for a passage that nobody reads in one piece.
+const MOST_SEARCHED: usize = 64 << 10;
+
 /// Returns the part of `text` with the most of the `matched` words, at most `most` characters long. It is an exact copy,
 /// except that `…` marks an end where text was cut off.
 pub(super) fn snippet(text: &str, matched: &[String], most: usize) -> String {
-    let text = text.trim();
+    let all = text.trim();
+    let searched = searched(all, matched, most);
+    let text = &all[searched.clone()];
     // Offsets of all characters, and of the end.
     let offsets: Vec<usize> = text
         .char_indices()
@@ -16,18 +24,18 @@ pub(super) fn snippet(text: &str, matched: &[String], most: usize) -> String {
         .chain([text.len()])
         .collect();
     let length = offsets.len() - 1;
-    if length <= most {
+    if length <= most && text.len() == all.len() {
         return text.to_owned();
     }
     let start = best_start(text, matched, most).min(length - most.min(length));
     let start = word_start(text, &offsets, start, most);
-    let is_cut_before = start > 0;
+    let is_cut_before = start > 0 || searched.start > 0;
     let room = most
         .saturating_sub(usize::from(is_cut_before))
         .saturating_sub(1);
     let end = (start + room).min(length);
-    let is_cut_after = end < length;
-    let end = if is_cut_after {
+    let is_cut_after = end < length || searched.end < all.len();
+    let end = if end < length {
         word_end(text, &offsets, start, end)
     } else {
         end
@@ -38,6 +46,29 @@ pub(super) fn snippet(text: &str, matched: &[String], most: usize) -> String {
         if is_cut_after { "…" } else { "" },
     );
     format!("{before}{part}{after}")
+}
+
+/// Returns the part of the text that is searched for the best snippet: all of it, or of a long one the part from just before
+/// the first match.
+fn searched(text: &str, matched: &[String], most: usize) -> Range<usize> {
+    if text.len() <= MOST_SEARCHED {
+        return 0..text.len();
+    }
+    let stems: Vec<Vec<char>> = matched.iter().map(|word| stem(word)).collect();
+    let mut before = ' ';
+    let first = text.char_indices().find(|(at, c)| {
+        let starts_word = !before.is_alphanumeric() || !c.is_ascii();
+        before = *c;
+        let fits = |stem: &Vec<char>| {
+            let mut rest = text[*at..].chars().map(lowered);
+            !stem.is_empty() && stem.iter().all(|c| rest.next() == Some(*c))
+        };
+        starts_word && stems.iter().any(fits)
+    });
+    let first = first.map_or(0, |(at, _)| at);
+    let start = text.floor_char_boundary(first.saturating_sub(most));
+    let end = text.floor_char_boundary(start.saturating_add(MOST_SEARCHED));
+    start..end
 }
 
 /// Returns the index of the character at which the window with the most different matched words starts.
@@ -134,6 +165,25 @@ mod tests {
         assert!(shown.contains("Harbours budget was approved"), "{shown}");
         assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
         assert!(!shown.contains("othing to see here at all nothing to see here at all nothing"));
+    }
+
+    #[test]
+    fn a_match_far_into_a_long_passage_is_shown() {
+        let filler = "Überall nothing to see. ".repeat(100_000);
+        let text = format!("{filler}The harbour and its budget. {filler}");
+        let shown = snippet(&text, &words(&["budget", "harbours"]), 80);
+        assert!(shown.contains("The harbour and its budget."), "{shown}");
+        assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+        assert!(shown.chars().count() <= 80, "{shown}");
+        // Without a match, and with one in the last words.
+        let shown = snippet(&text, &words(&["walrus"]), 80);
+        assert!(
+            shown.starts_with("Überall") && shown.ends_with('…'),
+            "{shown}"
+        );
+        let text = format!("{filler}At last a walrus. Nothing else is to be seen here.");
+        let shown = snippet(&text, &words(&["walrus"]), 80);
+        assert!(shown.contains("At last a walrus."), "{shown}");
     }
 
     #[test]

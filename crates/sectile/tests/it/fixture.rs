@@ -14,7 +14,7 @@ mod vault;
 
 pub(crate) use self::{
     backends::{Backends, Where},
-    desk::{DeskClient, TestDesk},
+    desk::{DeskClient, STATIC, TestDesk},
     editor::{Editor, TestDocuments},
     eras::{Era, PATIENCE, initialize},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},

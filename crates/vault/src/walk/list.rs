@@ -73,8 +73,21 @@ impl Root {
     /// Returns the stamp of the file at `note`, if there is a file. Links are not followed.
     #[must_use]
     pub fn stamp(&self, note: &NotePath) -> Option<FileStamp> {
-        let metadata = self.dir().ok()?.symlink_metadata(note.as_str()).ok()?;
-        metadata.is_file().then(|| stamp(&metadata))
+        self.stamps([note]).pop().flatten()
+    }
+
+    /// Returns the stamps of several files, as [`Self::stamp`] does.
+    #[must_use]
+    pub fn stamps<'n>(
+        &self,
+        notes: impl IntoIterator<Item = &'n NotePath>,
+    ) -> Vec<Option<FileStamp>> {
+        let dir = self.dir().ok();
+        let stamp_of = |note: &NotePath| {
+            let metadata = dir.as_ref()?.symlink_metadata(note.as_str()).ok()?;
+            metadata.is_file().then(|| stamp(&metadata))
+        };
+        notes.into_iter().map(stamp_of).collect()
     }
 
     /// Lists the Markdown documents directly in the root, with stamps, sorted. Folders are not read.

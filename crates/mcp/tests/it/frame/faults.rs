@@ -51,7 +51,7 @@ async fn a_panic_is_an_internal_error_and_the_server_lives() {
                     world.resources = Some(Resources { read, ..RESOURCES });
                 }
                 "lister" => {
-                    let list = |_: &Shelf| panic!("{PANIC_MESSAGE}");
+                    let list = |_: &Shelf, _: &CallContext| panic!("{PANIC_MESSAGE}");
                     world.resources = Some(Resources { list, ..RESOURCES });
                 }
                 _ => world.prompts[1].render = |_, _, _| panic!("{PANIC_MESSAGE}"),

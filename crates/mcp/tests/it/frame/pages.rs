@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use sectile_mcp::{
-    CacheHint, Policy, Resource, ResourceTemplate, ResourceText, Resources, Surface, WorldSpec,
-    policy::Mode,
+    CacheHint, JsonObject, Policy, Resource, ResourceListing, ResourceTemplate, ResourceText,
+    Resources, Surface, WorldSpec, policy::Mode,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ const TEMPLATES: &[ResourceTemplate] = &[
 pub(super) fn library() -> WorldSpec<Shelf> {
     let mut world = spec();
     world.resources = Some(Resources {
-        list: |_| {
+        list: |_, _| {
             let book = |number: usize| Resource {
                 uri: format!("shelf://{number}"),
                 name: number.to_string(),
@@ -45,7 +45,10 @@ pub(super) fn library() -> WorldSpec<Shelf> {
                 size: None,
                 last_modified: (number == 0).then(|| "2026-11-15T06:00:00Z".to_owned()),
             };
-            (0..401).map(book).collect()
+            Ok(ResourceListing {
+                resources: (0..401).map(book).collect(),
+                meta: JsonObject::from_iter([("shelf/lost".to_owned(), json!(3))]),
+            })
         },
         read: |_, uri| {
             Ok(uri.ends_with("/pages/1").then(|| ResourceText {
@@ -82,6 +85,7 @@ async fn a_long_listing_comes_in_pages_without_what_is_hidden() {
             all.extend(page);
             let result = &answer["result"];
             assert_eq!(result["ttlMs"], 0, "{era:?}");
+            assert_eq!(result["_meta"]["shelf/lost"], 3, "{era:?}: {result}");
             assert_eq!(result["cacheScope"], "private", "{era:?}");
             match result["nextCursor"].as_str() {
                 Some(cursor) => params = json!({ "cursor": cursor }),

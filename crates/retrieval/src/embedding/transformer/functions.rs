@@ -1,7 +1,7 @@
 //! Functions of single numbers and of rows. Each consists of additions, multiplications and divisions in a fixed order,
 //! so that its results are the same everywhere; those of the standard library differ from system to system.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Simd;
 
 /// Numbers are summed in this many accumulators, which are then added in pairs.
 const LANES: usize = 16;
@@ -33,41 +33,34 @@ fn power(x: f32) -> f32 {
     sum * f32::from_bits(exponent)
 }
 
-/// The Gaussian error linear unit: `x` times the cumulative normal distribution at `x`.
+/// The Gaussian error linear unit: `x` times the cumulative normal distribution at `x`, to 2e-4.
+///
+/// An odd polynomial instead of the distribution, fitted for `x` from -4 to 4 and at both ends exactly 0 and 1. The
+/// result is rounded to a byte right away, which loses a hundred times as much.
 #[inline(always)]
-fn gelu(x: f32) -> f32 {
-    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
-    let t = 1.0 / z.mul_add(0.327_591_1, 1.0);
-    let mut sum = 1.061_405_4_f32;
-    for factor in [-1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6] {
-        sum = sum.mul_add(t, factor);
+pub(super) fn gelu(x: f32) -> f32 {
+    const END: f32 = 4.0;
+    let near = if x < END { x } else { END };
+    let near = if near > -END { near } else { -END };
+    let square = near * near;
+    let mut sum = -1.111_977_3e-9_f32;
+    for factor in [
+        9.269_79e-8,
+        -3.374_685_5e-6,
+        7.126_377e-5,
+        -9.814_171e-4,
+        9.411_766e-3,
+        -6.572_166e-2,
+        3.985_727_4e-1,
+    ] {
+        sum = sum.mul_add(square, factor);
     }
-    let error = 1.0 - sum * t * power(-z * z);
-    x * 0.5 * (1.0 + error.copysign(x))
+    x * near.mul_add(sum, 0.5)
 }
 
-/// Applies [`gelu`] to each number.
-pub(super) fn activate(numbers: &mut [f32]) {
-    Arch::new().dispatch(ActivationKernel { numbers });
-}
-
-// These are values with a method, not closures: a closure may be called through a function that is not compiled for the
-// processor's features, and then every fused multiply-add is a function call.
-
-struct ActivationKernel<'a> {
-    numbers: &'a mut [f32],
-}
-
-impl WithSimd for ActivationKernel<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for number in self.numbers {
-            *number = gelu(*number);
-        }
-    }
-}
+// The kernels are values with a method, not closures: a closure may be called through a function that is not compiled
+// for the processor's features, and then every fused multiply-add is a function call. Their loops use indices, because
+// the functions behind zipped iterators are not always inlined, and then nothing is computed side by side.
 
 /// Returns the sum of numbers, or of their squares.
 #[inline(always)]
@@ -75,12 +68,16 @@ fn sum_of<const SQUARES: bool>(numbers: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
     let (chunks, rest) = numbers.as_chunks::<LANES>();
     for chunk in chunks {
-        for (sum, number) in sums.iter_mut().zip(chunk) {
-            *sum += if SQUARES { number * number } else { *number };
+        for at in 0..LANES {
+            sums[at] += if SQUARES {
+                chunk[at] * chunk[at]
+            } else {
+                chunk[at]
+            };
         }
     }
-    for (sum, number) in sums.iter_mut().zip(rest) {
-        *sum += if SQUARES { number * number } else { *number };
+    for (at, number) in rest.iter().enumerate() {
+        sums[at] += if SQUARES { number * number } else { *number };
     }
     let mut half = LANES / 2;
     while half > 0 {
@@ -92,86 +89,48 @@ fn sum_of<const SQUARES: bool>(numbers: &[f32]) -> f32 {
     sums[0]
 }
 
-/// Applies softmax to each row, after multiplying by `scale`. Only the first `count` numbers of a row count; the others
-/// become zero.
-pub(super) fn distribute(rows: &mut [f32], stride: usize, count: usize, scale: f32) {
-    Arch::new().dispatch(SoftmaxKernel {
-        rows,
-        stride,
-        count,
-        scale,
-    });
-}
-
-struct SoftmaxKernel<'a> {
-    rows: &'a mut [f32],
-    stride: usize,
-    count: usize,
-    scale: f32,
-}
-
-impl WithSimd for SoftmaxKernel<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for row in self.rows.chunks_mut(self.stride) {
-            let (row, rest) = row.split_at_mut(self.count);
-            rest.fill(0.0);
-            let most = largest(row);
-            for number in &mut *row {
-                *number = power((*number - most) * self.scale);
-            }
-            let one_over = 1.0 / sum_of::<false>(row);
-            for number in &mut *row {
-                *number *= one_over;
-            }
-        }
-    }
-}
-
+/// Raises e to the power of each number, after multiplying by `scale`, relative to the largest. Returns one over the sum
+/// of the results.
 #[inline(always)]
-fn largest(numbers: &[f32]) -> f32 {
-    let mut most = [f32::NEG_INFINITY; LANES];
-    let (chunks, rest) = numbers.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (most, number) in most.iter_mut().zip(chunk) {
-            *most = if *number > *most { *number } else { *most };
-        }
+pub(super) fn soften<S: Simd>(simd: S, numbers: &mut [f32], scale: f32) -> f32 {
+    let (_, most) = bounds(simd, numbers);
+    for number in &mut *numbers {
+        *number = power((*number - most) * scale);
     }
-    let all = most.iter().chain(rest);
-    all.fold(f32::NEG_INFINITY, |most, number| most.max(*number))
+    1.0 / sum_of::<false>(numbers)
 }
 
-/// Normalises each row to mean 0 and variance 1, then multiplies by `weight` and adds `bias`.
-pub(super) fn normalise(rows: &mut [f32], weight: &[f32], bias: &[f32]) {
-    Arch::new().dispatch(LayerNormKernel { rows, weight, bias });
+/// Returns the least and the largest number, which do not depend on the order.
+#[inline(always)]
+pub(super) fn bounds<S: Simd>(simd: S, numbers: &[f32]) -> (f32, f32) {
+    let (vectors, rest) = S::as_simd_f32s(numbers);
+    let mut least = simd.splat_f32s(f32::INFINITY);
+    let mut most = simd.splat_f32s(f32::NEG_INFINITY);
+    for vector in vectors {
+        least = simd.min_f32s(least, *vector);
+        most = simd.max_f32s(most, *vector);
+    }
+    let (mut least, mut most) = (simd.reduce_min_f32s(least), simd.reduce_max_f32s(most));
+    for number in rest {
+        least = least.min(*number);
+        most = most.max(*number);
+    }
+    (least, most)
 }
 
-struct LayerNormKernel<'a> {
-    rows: &'a mut [f32],
-    weight: &'a [f32],
-    bias: &'a [f32],
-}
-
-impl WithSimd for LayerNormKernel<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let length = self.weight.len().max(1);
-        let share = 1.0 / length as f32;
-        for row in self.rows.chunks_exact_mut(length) {
-            let mean = sum_of::<false>(row) * share;
-            for number in &mut *row {
-                *number -= mean;
-            }
-            let spread = sum_of::<true>(row) * share;
-            let one_over = 1.0 / (spread + 1e-12).sqrt();
-            for ((number, weight), bias) in row.iter_mut().zip(self.weight).zip(self.bias) {
-                *number = (*number * one_over).mul_add(*weight, *bias);
-            }
-        }
+/// Normalises a row to mean 0 and variance 1, then multiplies by `weight` and adds `bias`.
+#[inline(always)]
+pub(super) fn normalise(row: &mut [f32], weight: &[f32], bias: &[f32]) {
+    let share = 1.0 / row.len() as f32;
+    let mean = sum_of::<false>(row) * share;
+    for number in &mut *row {
+        *number -= mean;
+    }
+    let spread = sum_of::<true>(row) * share;
+    let one_over = 1.0 / (spread + 1e-12).sqrt();
+    let (weight, bias) = (&weight[..row.len()], &bias[..row.len()]);
+    for at in 0..row.len() {
+        row[at] = (row[at] * one_over).mul_add(weight[at], bias[at]);
     }
 }
 
@@ -184,8 +143,6 @@ pub(super) fn add(numbers: &mut [f32], others: &[f32]) {
 
 #[cfg(test)]
 mod tests {
-    use pulp::Scalar;
-
     use super::*;
 
     #[test]
@@ -202,49 +159,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_the_same_bits_whatever_the_processor_takes_at_once() {
-        let numbers: Vec<f32> = (0..384)
-            .map(|at| (at * at % 97) as f32 / 31.0 - 1.5)
-            .collect();
-        let (weight, bias) = (&numbers[..96], &numbers[96..192]);
-        let (mut one, mut other) = (numbers.clone(), numbers.clone());
-        activate(&mut one);
-        ActivationKernel {
-            numbers: &mut other,
-        }
-        .with_simd(Scalar);
-        assert_eq!(one, other);
-        distribute(&mut one, 64, 57, 0.25);
-        SoftmaxKernel {
-            rows: &mut other,
-            stride: 64,
-            count: 57,
-            scale: 0.25,
-        }
-        .with_simd(Scalar);
-        assert_eq!(one, other);
-        normalise(&mut one, weight, bias);
-        LayerNormKernel {
-            rows: &mut other,
-            weight,
-            bias,
-        }
-        .with_simd(Scalar);
-        assert_eq!(one, other);
-    }
-
-    #[test]
     fn gelu_is_what_it_should_be() {
         let expected = [
+            (-30.0, 0.0),
             (-3.0, -0.004_049_7),
             (-1.0, -0.158_655_3),
             (0.0, 0.0),
             (0.5, 0.345_731_2),
             (2.0, 1.954_499_7),
+            (4.0, 3.999_873_3),
             (9.0, 9.0),
         ];
         for (x, expected) in expected {
-            assert!((gelu(x) - expected).abs() < 1e-6, "{x}: {}", gelu(x));
+            assert!((gelu(x) - expected).abs() < 2e-4, "{x}: {}", gelu(x));
         }
     }
 }

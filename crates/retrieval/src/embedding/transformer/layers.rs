@@ -5,8 +5,11 @@ use super::{
         ModelError,
         file::{Head, Matrix, Parts},
     },
-    functions::{activate, add, distribute, normalise},
-    maps::{LinearMap, PANEL, RowView, UnpackBuffers, add_product, arrange_in, numbers, row},
+    attention::{AttentionBuffers, AttentionHead},
+    functions::add,
+    integer::{ActivationGroup, WeightGroup},
+    maps::{LayerNorm, LinearMap, numbers, row},
+    panels::{PANEL, PanelTable},
 };
 
 /// The weights, as they are in the file.
@@ -29,38 +32,28 @@ struct Layer {
     outer_norm: LayerNorm,
 }
 
-/// Parameters of a layer normalisation, as 16-bit floats.
-struct LayerNorm {
-    weight: &'static [u8],
-    bias: &'static [u8],
-}
-
 /// Buffers for the activations of all tokens.
 #[derive(Default)]
 pub(super) struct Scratch {
+    /// The state of one token after the other.
     state: Vec<f32>,
-    query: Vec<f32>,
-    key: Vec<f32>,
-    value: Vec<f32>,
-    mixed: Vec<f32>,
-    inner: Vec<f32>,
-    made: Vec<f32>,
-    scores: Vec<f32>,
-    panel: Vec<[f32; PANEL]>,
-    room: UnpackBuffers,
+    /// The state as the next map takes it.
+    rounded: Vec<ActivationGroup>,
+    query: PanelTable,
+    key: PanelTable,
+    value: PanelTable,
+    mixed: Vec<ActivationGroup>,
+    inner: Vec<ActivationGroup>,
+    made: PanelTable,
+    attention: AttentionBuffers,
+    panel: Vec<WeightGroup>,
 }
 
-impl LayerNorm {
-    fn read(parts: &mut Parts, length: usize) -> Result<Self, ModelError> {
-        Ok(Self {
-            weight: parts.vector(length)?,
-            bias: parts.vector(length)?,
-        })
-    }
-
-    fn apply(&self, rows: &mut [f32]) {
-        normalise(rows, &numbers(self.weight), &numbers(self.bias));
-    }
+fn layer_norm(parts: &mut Parts, length: usize) -> Result<LayerNorm, ModelError> {
+    Ok(LayerNorm {
+        weight: numbers(parts.vector(length)?),
+        bias: numbers(parts.vector(length)?),
+    })
 }
 
 fn map(parts: &mut Parts, outputs: usize, inputs: usize) -> Result<LinearMap, ModelError> {
@@ -81,7 +74,7 @@ impl Encoder {
         }
         let tokens = parts.matrix(head.pieces, wide)?;
         let positions = parts.matrix(head.positions, wide)?;
-        let norm = LayerNorm::read(&mut parts, wide)?;
+        let norm = layer_norm(&mut parts, wide)?;
         let mut layers = Vec::with_capacity(head.layers.min(64));
         for _ in 0..head.layers {
             layers.push(Layer {
@@ -89,10 +82,10 @@ impl Encoder {
                 key: map(&mut parts, wide, wide)?,
                 value: map(&mut parts, wide, wide)?,
                 attention: map(&mut parts, wide, wide)?,
-                attention_norm: LayerNorm::read(&mut parts, wide)?,
+                attention_norm: layer_norm(&mut parts, wide)?,
                 inner: map(&mut parts, inner, wide)?,
                 outer: map(&mut parts, wide, inner)?,
-                outer_norm: LayerNorm::read(&mut parts, wide)?,
+                outer_norm: layer_norm(&mut parts, wide)?,
             });
         }
         parts.end()?;
@@ -108,7 +101,8 @@ impl Encoder {
     /// Returns the directions of the tokenized passages, each a row.
     pub(super) fn encode(&self, texts: &[Vec<u32>], scratch: &mut Scratch) -> Vec<f32> {
         self.look_up(texts, &mut scratch.state);
-        self.norm.apply(&mut scratch.state);
+        let Scratch { state, rounded, .. } = scratch;
+        self.norm.apply(state, None, rounded);
         for layer in &self.layers {
             layer.apply(self.dimensions, texts, scratch);
         }
@@ -146,84 +140,46 @@ impl Encoder {
 }
 
 impl Layer {
+    /// Applies the layer to the state and its rounded form.
     fn apply(&self, dimensions: usize, texts: &[Vec<u32>], scratch: &mut Scratch) {
         let Scratch {
             state,
+            rounded,
             query,
             key,
             value,
             mixed,
-            room,
-            ..
-        } = scratch;
-        self.query.apply(state, query, room);
-        self.key.apply(state, key, room);
-        self.value.apply(state, value, room);
-        mixed.clear();
-        mixed.resize(state.len(), 0.0);
-        let mut from = 0;
-        for text in texts {
-            attend(scratch, dimensions, from, text.len());
-            from += text.len();
-        }
-        let Scratch {
-            state,
-            mixed,
             inner,
             made,
-            room,
-            ..
+            attention,
+            panel,
         } = scratch;
-        self.attention.apply(mixed, made, room);
-        add(state, made);
-        self.attention_norm.apply(state);
-        self.inner.apply(state, inner, room);
-        activate(inner);
-        self.outer.apply(inner, made, room);
-        add(state, made);
-        self.outer_norm.apply(state);
-    }
-}
-
-/// Applies attention among the tokens of one passage, `count` from `from` on.
-fn attend(scratch: &mut Scratch, dimensions: usize, from: usize, count: usize) {
-    let text = from * dimensions..(from + count) * dimensions;
-    let (query, key) = (&scratch.query[text.clone()], &scratch.key[text.clone()]);
-    let (value, mixed) = (&scratch.value[text.clone()], &mut scratch.mixed[text]);
-    let (panel, room, scores) = (&mut scratch.panel, &mut scratch.room, &mut scratch.scores);
-    let padded = count.next_multiple_of(PANEL);
-    let scale = 1.0 / (PANEL as f32).sqrt();
-    for start in (0..dimensions).step_by(PANEL) {
-        let rows = |numbers, stride, start| RowView {
-            numbers,
-            stride,
-            start,
-            count,
-        };
-        scores.clear();
-        scores.resize(count * padded, 0.0);
-        arrange_in(room, rows(query, dimensions, start), PANEL);
-        for first in (0..count).step_by(PANEL) {
-            // Their keys side by side; zero where there is no token.
-            panel.clear();
-            panel.resize(PANEL, [0.0; PANEL]);
-            let keys = key.chunks_exact(dimensions).skip(first).take(PANEL);
-            for (at, key) in keys.enumerate() {
-                for (place, number) in panel.iter_mut().zip(&key[start..start + PANEL]) {
-                    place[at] = *number;
+        self.query.apply(rounded, query, panel);
+        self.key.apply(rounded, key, panel);
+        self.value.apply(rounded, value, panel);
+        let heads = dimensions / PANEL;
+        mixed.resize(rounded.len(), ActivationGroup::default());
+        for head in 0..heads {
+            let mut from = 0;
+            for text in texts {
+                let text = from..from + text.len();
+                from = text.end;
+                AttentionHead {
+                    queries: &query.panel(head)[text.clone()],
+                    keys: &key.panel(head)[text.clone()],
+                    values: &value.panel(head)[text.clone()],
+                    mixed: &mut mixed[text.start * heads..text.end * heads],
+                    stride: heads,
+                    number: head,
+                    buffers: attention,
                 }
+                .attend();
             }
-            add_product(room, panel, scores, padded, first);
         }
-        distribute(scores, padded, count, scale);
-        arrange_in(room, rows(scores, padded, 0), count);
-        panel.clear();
-        let values = value.chunks_exact(dimensions);
-        panel.extend(values.map(|value| {
-            let mut numbers = [0.0; PANEL];
-            numbers.copy_from_slice(&value[start..start + PANEL]);
-            numbers
-        }));
-        add_product(room, panel, mixed, dimensions, start);
+        self.attention.apply(mixed, made, panel);
+        self.attention_norm.apply(state, Some(made), rounded);
+        self.inner.activate(rounded, inner, panel);
+        self.outer.apply(inner, made, panel);
+        self.outer_norm.apply(state, Some(made), rounded);
     }
 }

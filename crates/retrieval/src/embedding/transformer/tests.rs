@@ -42,8 +42,8 @@ fn texts_have_the_tokens_and_the_vectors_of_the_reference() {
         let times = expected["text_repeat"].as_u64().unwrap_or(1);
         let text = expected["text"].as_str().unwrap();
         let text = text.repeat(usize::try_from(times).unwrap());
-        let tokens: Vec<u64> = model.tokens(&[&text]).into_iter().map(u64::from).collect();
-        assert_eq!(serde_json::json!(tokens), expected["ids"], "{text}");
+        let windows = model.windows(&[&text]);
+        assert_eq!(serde_json::json!(windows), expected["windows"], "{text}");
         let Some(expected) = expected["vector"].as_array() else {
             continue;
         };
@@ -131,8 +131,42 @@ fn a_vector_does_not_depend_on_what_is_embedded_with_it() {
     // The same on every machine.
     assert_eq!(
         one_by_one,
-        "94b9bf551e4b5e4f2221098a9aabff5f20886d7baf74291041a6c70084a49a8c"
+        "8257b2dbeacbd5c439fad2bcac193bf3d5a8619e6ea24978faac9381ff96d51c"
     );
+}
+
+#[test]
+fn a_long_passage_is_read_in_windows_below_its_headings() {
+    let model = transformer().unwrap();
+    let text = "water ".repeat(300);
+    let windows = model.windows(&["Gates", "Locks", &text]);
+    let [gates, locks] = ["Gates", "Locks"].map(|text| model.windows(&[text])[0][1]);
+    let lengths: Vec<usize> = windows.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [128, 128, 56]);
+    for window in &windows {
+        assert_eq!(&window[..3], [START, gates, locks]);
+        assert_eq!(window.last(), Some(&END));
+    }
+    assert_eq!(model.windows(&["Gates", &"water ".repeat(5_000)]).len(), 4);
+    assert_eq!(model.windows(&["Gates", ""]), [[START, gates, END]]);
+    // Of long headings, the last tokens count.
+    let heading = format!("{}gates", "lock ".repeat(200));
+    let windows = model.windows(&[&heading, &text]);
+    assert_eq!(windows[0][MOST_ABOVE], gates);
+    assert!(windows.iter().all(|window| window.len() <= MOST_TOKENS));
+    // What only the end of a passage says counts.
+    let mut reader = model.reader();
+    let [plain, other] = ["", "Volcanoes erupt. ".repeat(8).as_str()]
+        .map(|end| reader.embed(&["Gates", &format!("{text}{end}")]).unwrap());
+    assert_ne!(plain, other);
+}
+
+#[test]
+fn text_that_it_cannot_read_has_no_vector() {
+    let mut reader = transformer().unwrap().reader();
+    let found = reader.embed_all(&[vec!["築地市場"], vec!["water"], vec!["Гавань", "лодки"]]);
+    assert_eq!(found[1], reader.embed(&["water"]));
+    assert!(found[0].is_none() && found[1].is_some() && found[2].is_none());
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::{
 
 /// The most rounds over pages that change while they are embedded.
 const MOST_ROUNDS: usize = 3;
-/// After so many looks at an index that does not grow, the library decides how long to wait for it.
+/// How often an index that does not grow is looked at before the library decides how long to wait for it.
 const MOST_LOOKS: usize = 40;
 
 /// What was done for a folder.

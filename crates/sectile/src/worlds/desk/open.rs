@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sectile_library::{
     clock,
     editable_folder::EditableFolder,
-    live_folder::{CacheFolder, LiveFolderOptions},
+    live_folder::{CacheFolder, LiveFolderOptions, SecondTierUse},
     manual_page::NoteCut,
 };
 use sectile_markdown::Digest;
@@ -18,7 +18,7 @@ use sectile_vault::{
 use super::{
     DeskSettings, DeskWorld, SHOWN_BYTES, memory,
     roots::DeskRoot,
-    settings::{DeskPreset, RootSettings},
+    settings::{DeskPreset, DeskRanking, RootSettings},
     spec,
     urls::UrlStyle,
 };
@@ -225,7 +225,11 @@ fn open_root(
             .as_deref()
             .map(|cache| cache_of(cache, &location, root)),
         clock: clock::now,
-        background,
+        second_tier: match settings.ranking {
+            DeskRanking::Static => SecondTierUse::Unused,
+            DeskRanking::Meaning if background => SecondTierUse::Filled,
+            DeskRanking::Meaning => SecondTierUse::Read,
+        },
     };
     let folder = EditableFolder::open(&location, editor, index)
         .map_err(|error: RootError| unusable(root, &error.to_string()))?;

@@ -33,6 +33,10 @@ pub(crate) struct DeskSection {
     /// Size of the cache folder, in bytes, beyond which the indexes that were not used for the longest time are removed.
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776_u64))]
     pub(crate) cache_limit: u64,
+    /// What decides the order of search results besides words: `static`, the instant model, with the same answers from the
+    /// first call on and nothing computed in the background; or `meaning`, the better of the two models, once the notes are
+    /// embedded with it in the background.
+    pub(crate) ranking: DeskRanking,
     /// The set of tools: the eleven of the desk, or the six commands of a memory tool.
     pub(crate) preset: DeskPreset,
 }
@@ -46,6 +50,7 @@ impl Default for DeskSection {
             url_template: String::new(),
             cache: String::new(),
             cache_limit: 2 << 30,
+            ranking: DeskRanking::default(),
             preset: DeskPreset::default(),
         }
     }
@@ -76,6 +81,18 @@ pub(crate) struct RootSection {
     pub(crate) hide: Vec<String>,
 }
 
+/// What decides the order of search results besides words.
+// Doc comments on the variants would change the schema of the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeskRanking {
+    // The instant model.
+    Static,
+    // The better model, as soon as there are vectors of it.
+    #[default]
+    Meaning,
+}
+
 /// The set of tools.
 // Doc comments on the variants would change the schema of the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +118,7 @@ pub(crate) struct DeskSettings {
     /// Folder for the indexes, if there is anywhere to keep them.
     pub(crate) cache: Option<PathBuf>,
     pub(crate) cache_limit: u64,
+    pub(crate) ranking: DeskRanking,
     pub(crate) preset: DeskPreset,
 }
 
@@ -147,6 +165,7 @@ impl SettingsSection for DeskSection {
                 .place("desk.cache", &self.cache)
                 .or_else(|| Some(cache_folder()?.join("sectile"))),
             cache_limit: self.cache_limit,
+            ranking: self.ranking,
             preset: self.preset,
         })
     }

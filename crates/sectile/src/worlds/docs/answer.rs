@@ -21,6 +21,7 @@ use super::{
     corpus::{Doc, DocRole},
     pages::ReadPage,
     roles::favours,
+    skipped::{self, SkippedDocument},
     unreadable,
     visible_corpus::{SectionNumber, VisibleCorpus},
 };
@@ -197,15 +198,6 @@ struct Pointer {
     uri: String,
 }
 
-/// A document that could not be loaded.
-#[derive(Debug, Serialize, JsonSchema)]
-struct SkippedDocument {
-    /// Name of its file.
-    name: String,
-    /// Code of the reason, such as max_docs, empty or link.
-    reason: &'static str,
-}
-
 fn is_none_of_them(count: &usize) -> bool {
     *count == 0
 }
@@ -225,9 +217,6 @@ struct Receipt {
 const RULES: &str = "sectile-docs-2";
 pub(super) const DEFAULT_SECTIONS: usize = 3;
 const CLOSEST_HEADINGS: usize = 5;
-/// Most documents that an overview names as not loaded.
-const MOST_SKIPPED: usize = 20;
-
 /// Most headings that are compared with a query that nothing fits.
 const MOST_COMPARED: usize = 10_000;
 /// Most sections that are ranked in order to find one of each role.
@@ -308,11 +297,9 @@ fn ranked(
 ) -> Result<Option<DocsSearchAnswer>, LibraryError> {
     let favours = favours(&sectile_retrieval::words(asked.text));
     let role_of = |document: usize| visible.doc(document).role;
-    let first_role = (!visible.documents.is_empty()).then(|| role_of(0));
-    let has_roles = (0..visible.documents.len()).any(|one| Some(role_of(one)) != first_role);
     let favour = |document: usize| favours[role_of(document) as usize];
     // The best section of each role is found among those that are ranked.
-    let most = match has_roles {
+    let most = match visible.has_roles {
         true => asked.most.max(MOST_RANKED),
         false => asked.most,
     };
@@ -476,7 +463,6 @@ fn overview(
     let is_visible = |at: &&usize| visible.documents.binary_search(at).is_ok();
     let listed = visible.all.listed.iter().filter(is_visible);
     let listed = listed.map(|at| &visible.all.documents[*at]);
-    let skipped = visible.skipped.iter().map(|at| &visible.all.skipped[*at]);
     Some(DocsSearchAnswer {
         suggested_followups: listed
             .take(CLOSEST_HEADINGS * 2)
@@ -484,13 +470,7 @@ fn overview(
             .collect(),
         total_matches: visible.text.len(),
         help: visible.documents.is_empty().then(Help::without_documents),
-        skipped_documents: skipped
-            .take(MOST_SKIPPED)
-            .map(|one| SkippedDocument {
-                name: one.name.clone(),
-                reason: one.reason.code(),
-            })
-            .collect(),
+        skipped_documents: skipped::named(&visible.all, &visible.skipped),
         ..assembled
     })
 }

@@ -4,6 +4,7 @@
 //! directory, the clock, or the location of the files on the machine.
 
 mod description;
+mod doc_list;
 mod skip_reason;
 
 use std::{
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use self::description::{DocDescription, TakenSlugs, describe};
 pub(crate) use self::{
     description::MAX_SLUG,
+    doc_list::DocList,
     skip_reason::{SkipReason, SkippedDoc},
 };
 use super::{
@@ -111,9 +113,11 @@ pub(crate) struct DocsCorpus {
     /// The title of the site, if the settings of one give it.
     pub(crate) title: Option<String>,
     /// The manual, then listed documents, then extra paths; each folder sorted by path.
-    pub(crate) documents: Vec<Arc<Doc>>,
+    pub(crate) documents: DocList,
+    /// Where the text of each is.
+    pub(crate) page_numbers: Arc<Vec<PageNumber>>,
     /// Their numbers in the order in which they are listed: that of the navigation, where a folder has one.
-    pub(crate) listed: Vec<usize>,
+    pub(crate) listed: Arc<Vec<usize>>,
     /// Documents that were skipped, in the same order.
     pub(crate) skipped: Vec<SkippedDoc>,
     /// Files left out of folders on purpose: hidden, ignored, or Markdown with another extension. Sorted.
@@ -175,13 +179,16 @@ impl DocsCorpus {
             settings,
             corpus: Self {
                 title: folders.iter().find_map(|folder| folder.site.title.clone()),
-                documents: Vec::new(),
-                listed: Vec::new(),
+                documents: DocList::default(),
+                page_numbers: Arc::default(),
+                listed: Arc::default(),
                 skipped: Vec::new(),
                 left_out: Vec::new(),
                 notes: Vec::new(),
                 pages,
             },
+            documents: Vec::new(),
+            listed: Vec::new(),
             total_bytes: 0,
             slugs: TakenSlugs::default(),
             seen: HashSet::new(),
@@ -198,12 +205,13 @@ impl DocsCorpus {
         assembly.finish()
     }
 
-    /// Returns these documents with other states of their folders, if that only changes the text of some of them: then
-    /// nothing else needs to be looked at again.
+    /// Returns these documents with other states of their folders, in which these pages have another text, if that changes
+    /// nothing else: then nothing else needs to be looked at again.
     pub(super) fn patched(
         &self,
         settings: &DocsSettings,
         states: &[Arc<FolderState>],
+        changed: &[PageNumber],
     ) -> Option<Self> {
         let is_cut = |skipped: &SkippedDoc| {
             let reason = skipped.reason;
@@ -216,30 +224,25 @@ impl DocsCorpus {
             return None;
         }
         let mut patched = self.clone();
-        let mut total = self.total_bytes();
-        for (folder, (before, now)) in self.pages.folders().iter().zip(states).enumerate() {
-            let pairs = before.notes().iter().zip(now.notes()).enumerate();
-            for (page, (_, record)) in pairs.filter(|(_, (one, other))| !Arc::ptr_eq(one, other)) {
-                let page = PageNumber::in_folder(folder, page);
-                let mut documents = patched.documents.iter();
-                let at = documents.position(|doc| doc.page == page)?;
-                // What was said about it may not be true any more.
-                let about = format!("`{}`", patched.documents[at].label);
-                if self.notes.iter().any(|note| note.starts_with(&about)) {
-                    return None;
-                }
-                let doc = patched.documents[at].retold(record, settings)?;
-                total = total - patched.documents[at].bytes + doc.bytes;
-                patched.documents[at] = Arc::new(doc);
-            }
-        }
         patched.pages = self.pages.with_folders(states.to_vec());
+        for page in changed {
+            let at = self.page_numbers.iter().position(|known| known == page)?;
+            let before = &patched.documents[at];
+            // What was said about it may not be true any more.
+            let about = format!("`{}`", before.label);
+            if self.notes.iter().any(|note| note.starts_with(&about)) {
+                return None;
+            }
+            let doc = before.retold(patched.pages.record(*page)?, settings)?;
+            patched.documents.replace(at, doc);
+        }
+        let total = patched.total_bytes();
         (total <= settings.written.max_total_bytes).then_some(patched)
     }
 
     /// Size of all documents together, in bytes.
     pub(crate) fn total_bytes(&self) -> u64 {
-        self.documents.iter().map(|doc| doc.bytes).sum()
+        self.documents.bytes()
     }
 }
 
@@ -294,6 +297,8 @@ impl Doc {
 struct Assembly<'a> {
     settings: &'a DocsSettings,
     corpus: DocsCorpus,
+    documents: Vec<Arc<Doc>>,
+    listed: Vec<usize>,
     total_bytes: u64,
     slugs: TakenSlugs,
     /// Files that were handled already, with links resolved.
@@ -369,7 +374,7 @@ impl Assembly<'_> {
             site,
             ..
         } = folder;
-        let first = self.corpus.documents.len();
+        let first = self.documents.len();
         let folder_name = own_name(folder_label);
         let state = Arc::clone(&self.corpus.pages.folders()[number]);
         // Merges two sorted lists, so that skipped documents are reported in the order of paths, whatever the reason.
@@ -413,12 +418,12 @@ impl Assembly<'_> {
                     false => page.section.clone(),
                 }),
             };
-            let before = self.corpus.documents.len();
+            let before = self.documents.len();
             match self.room_for_one_more() {
                 Ok(()) => self.take(&candidate),
                 Err(reason) => self.skip(candidate.skipped(reason)),
             }
-            if self.corpus.documents.len() > before {
+            if self.documents.len() > before {
                 order.push((site.position(note), before));
             }
         }
@@ -435,10 +440,8 @@ impl Assembly<'_> {
             }
         }
         order.sort_unstable();
-        self.corpus.listed.truncate(first);
-        self.corpus
-            .listed
-            .extend(order.into_iter().map(|(_, at)| at));
+        self.listed.truncate(first);
+        self.listed.extend(order.into_iter().map(|(_, at)| at));
     }
 
     /// Records a file or folder that is left out on purpose but could hold documents, for the operator to see.
@@ -457,7 +460,13 @@ impl Assembly<'_> {
         }
         let left_out = &mut self.corpus.left_out;
         left_out.sort_by(|one, other| one.label.cmp(&other.label));
-        self.corpus
+        let page_numbers = self.documents.iter().map(|doc| doc.page).collect();
+        DocsCorpus {
+            page_numbers: Arc::new(page_numbers),
+            documents: DocList::new(self.documents),
+            listed: Arc::new(self.listed),
+            ..self.corpus
+        }
     }
 
     /// Records something that a walk passed over, if it could be a document or a folder of documents.
@@ -481,7 +490,7 @@ impl Assembly<'_> {
 
     fn room_for_one_more(&self) -> Result<(), SkipReason> {
         let limit = self.settings.written.max_docs;
-        if self.corpus.documents.len() < limit {
+        if self.documents.len() < limit {
             Ok(())
         } else {
             Err(SkipReason::TooMany { limit })
@@ -544,7 +553,7 @@ impl Assembly<'_> {
             ));
         }
         self.total_bytes += record.stamp.bytes;
-        self.corpus.listed.push(self.corpus.documents.len());
+        self.listed.push(self.documents.len());
         let doc = Doc {
             slug,
             title,
@@ -564,7 +573,7 @@ impl Assembly<'_> {
             section: candidate.section.clone(),
             shown: record.digest,
         };
-        self.corpus.documents.push(Arc::new(doc.sealed()));
+        self.documents.push(Arc::new(doc.sealed()));
     }
 
     fn skip(&mut self, skipped: SkippedDoc) {

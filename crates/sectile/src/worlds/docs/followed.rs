@@ -89,6 +89,9 @@ impl FollowedDocs {
                 _ => return,
             }
         };
+        if self.notices.receiver_count() == 0 {
+            return;
+        }
         for notice in notices(&before, now, |slug| resources::uri(&self.namespace, slug)) {
             // Without subscribers there is nobody to tell.
             if self.notices.send(notice).is_err() {
@@ -98,7 +101,7 @@ impl FollowedDocs {
     }
 }
 
-/// Looks for changes until nobody wants to be told, or the documents are no longer served.
+/// Looks for changes until there are no subscribers, or the documents are no longer served.
 fn watch(weak: &Weak<FollowedDocs>) {
     while let Some(docs) = weak.upgrade() {
         {
@@ -127,25 +130,23 @@ fn notices(
     now: &DocsCorpus,
     uri_of: impl Fn(&str) -> String,
 ) -> Vec<ResourceNotice> {
-    let is_in_place = |(one, other): (&Arc<Doc>, &Arc<Doc>)| one.slug == other.slug;
-    let mut pairs = before.documents.iter().zip(&now.documents);
     // Mostly a text has changed, and nothing has come or gone.
-    let are_in_place = before.documents.len() == now.documents.len() && pairs.all(is_in_place);
-    let known: HashMap<&str, usize> = match are_in_place {
-        true => HashMap::new(),
-        false => {
-            let documents = before.documents.iter().enumerate();
-            documents.map(|(at, doc)| (doc.slug.as_str(), at)).collect()
+    if Arc::ptr_eq(&before.listed, &now.listed) {
+        let changes = || now.documents.changes(&before.documents);
+        let changed = changes().filter(|(one, other)| one.digest != other.digest);
+        let changed = changed.map(|(_, doc)| ResourceNotice::Updated(uri_of(&doc.slug)));
+        let mut notices: Vec<ResourceNotice> = changed.collect();
+        if changes().any(|(one, other)| shown(one) != shown(other)) {
+            notices.push(ResourceNotice::ListChanged);
         }
-    };
-    let changed = now.documents.iter().enumerate().filter(|(at, doc)| {
-        let known = match are_in_place {
-            true => Some(at),
-            false => known.get(doc.slug.as_str()),
-        };
-        known.is_some_and(|at| before.documents[*at].digest != doc.digest)
+        return notices;
+    }
+    let documents = before.documents.iter();
+    let known: HashMap<&str, &Arc<Doc>> = documents.map(|doc| (doc.slug.as_str(), doc)).collect();
+    let changed = now.documents.iter().filter(|doc| {
+        let known = known.get(doc.slug.as_str());
+        known.is_some_and(|known| known.digest != doc.digest)
     });
-    let changed = changed.map(|(_, doc)| doc);
     let mut notices: Vec<ResourceNotice> = changed
         .map(|doc| ResourceNotice::Updated(uri_of(&doc.slug)))
         .collect();
@@ -157,9 +158,11 @@ fn notices(
 
 /// Returns what a listing shows of each document, in its order.
 fn listed(corpus: &DocsCorpus) -> impl Iterator<Item = (&str, &str, &str, u64)> {
-    let listed = corpus.listed.iter().map(|at| &corpus.documents[*at]);
-    listed.map(|doc| {
-        let (slug, title) = (doc.slug.as_str(), doc.title.as_str());
-        (slug, title, doc.description.as_str(), doc.bytes)
-    })
+    corpus.listed.iter().map(|at| shown(&corpus.documents[*at]))
+}
+
+/// Returns what a listing shows of a document.
+fn shown(doc: &Doc) -> (&str, &str, &str, u64) {
+    let (slug, title) = (doc.slug.as_str(), doc.title.as_str());
+    (slug, title, doc.description.as_str(), doc.bytes)
 }

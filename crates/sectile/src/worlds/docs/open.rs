@@ -3,7 +3,7 @@
 use sectile_mcp::{Policy, Surface};
 
 use super::{
-    DocsRanking, DocsSection, DocsSettings, DocsWorld,
+    DocsSection, DocsSettings, DocsWorld,
     corpus::DocsCorpus,
     manual, resources,
     sources::{DocsSources, SourceOptions},
@@ -40,7 +40,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     }
     let options = SourceOptions {
         cache: context.settings.desk.cache.as_deref(),
-        background: settings.written.ranking == DocsRanking::Meaning,
+        background: true,
     };
     let sources = opened_sources(settings, options)?;
     let docs = DocsWorld::new(&settings.written, sources);

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use sectile_mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, Resources};
+use sectile_mcp::{
+    CacheHint, CallContext, Failure, Resource, ResourceListing, ResourceTemplate, ResourceText,
+    Resources,
+};
 
-use super::DocsWorld;
+use super::{DocsWorld, skipped};
 
 const MARKDOWN: &str = "text/markdown";
 
@@ -38,19 +41,13 @@ pub(super) fn of(namespace: &str) -> Resources<DocsWorld> {
                 mime_type: MARKDOWN,
             },
         ]),
-        cache: CacheHint::TABLE,
+        cache: CacheHint::LIVE,
         changes: Some(|docs| docs.followed.subscribe()),
     }
 }
 
-fn list(docs: &DocsWorld) -> Vec<Resource> {
-    let all = match docs.current(&|| false) {
-        Ok(all) => all,
-        Err(error) => {
-            tracing::warn!(error = %error.message, "the documents cannot be listed");
-            return Vec::new();
-        }
-    };
+fn list(docs: &DocsWorld, context: &CallContext) -> Result<ResourceListing, Failure> {
+    let all = docs.current(&|| context.cancelled.is_cancelled())?;
     let resource = |at: &usize| {
         let doc = &all.documents[*at];
         Resource {
@@ -63,7 +60,12 @@ fn list(docs: &DocsWorld) -> Vec<Resource> {
             last_modified: None,
         }
     };
-    all.listed.iter().map(resource).collect()
+    let (_, skipped) = docs.seen_by(context, &all);
+    let named = skipped::named(&all, &skipped);
+    Ok(ResourceListing {
+        resources: all.listed.iter().map(resource).collect(),
+        meta: skipped::meta(&docs.settings.namespace, skipped.len(), &named),
+    })
 }
 
 fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
@@ -79,8 +81,13 @@ fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
         let Some(doc) = all.documents.iter().find(|doc| doc.slug == slug) else {
             return Some(Ok(None));
         };
+        let Some(anchor) = anchor else {
+            // The sections of a whole document are not needed.
+            let bytes = all.pages.read(doc.page)?;
+            return Some(Ok(Some(String::from_utf8_lossy(&bytes).into_owned())));
+        };
         let page = docs.pages.read(all, doc)?;
-        let section = page.at_anchor(anchor);
+        let section = page.at_anchor(Some(anchor));
         let text = section.map(|section| section.whole.slice(&page.bytes));
         Some(Ok(
             text.map(|text| String::from_utf8_lossy(text).into_owned())
@@ -89,6 +96,6 @@ fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
     Ok(text.map(|text| ResourceText {
         mime_type: MARKDOWN,
         text,
-        cache: CacheHint::TABLE,
+        cache: CacheHint::LIVE,
     }))
 }

@@ -17,15 +17,21 @@ use crate::{
 };
 
 const MAX_NAMESPACE: usize = 32;
-/// Settings whose defaults are others for a folder that is served whole.
-const WHOLE_KEYS: [&str; 7] = [
-    "docs.include_default_docs",
-    "docs.max_docs",
-    "docs.max_doc_bytes",
-    "docs.max_total_bytes",
-    "docs.ranking",
-    "docs.budget",
-    "docs.site",
+/// A setting, and a function that gives it another default.
+type OtherDefault = (&'static str, fn(&mut DocsSection));
+/// The settings whose defaults differ for a folder that is served whole.
+const WHOLE_MANUAL: [OtherDefault; 7] = [
+    ("docs.include_default_docs", |docs| {
+        docs.include_default_docs = false;
+    }),
+    ("docs.max_docs", |docs| docs.max_docs = 100_000),
+    ("docs.max_doc_bytes", |docs| docs.max_doc_bytes = 16 << 20),
+    ("docs.max_total_bytes", |docs| {
+        docs.max_total_bytes = 1 << 30;
+    }),
+    ("docs.ranking", |docs| docs.ranking = DocsRanking::Meaning),
+    ("docs.budget", |docs| docs.budget = 3_000),
+    ("docs.site", |docs| docs.site = SiteSetting::Auto),
 ];
 /// Most entries in `docs.extra_paths`.
 const MOST_EXTRA_PATHS: usize = 64;
@@ -217,29 +223,10 @@ impl DocsSettings {
     pub(crate) fn add_path(&mut self, path: &str) {
         if self.extra_paths.is_empty() && self.documents.is_empty() {
             self.is_whole = true;
-            let whole = DocsSection::whole_manual();
-            let written = &mut self.written;
-            let is_given = |key: &str| self.given.contains(&key);
-            if !is_given("docs.include_default_docs") {
-                written.include_default_docs = whole.include_default_docs;
-            }
-            if !is_given("docs.max_docs") {
-                written.max_docs = whole.max_docs;
-            }
-            if !is_given("docs.max_doc_bytes") {
-                written.max_doc_bytes = whole.max_doc_bytes;
-            }
-            if !is_given("docs.max_total_bytes") {
-                written.max_total_bytes = whole.max_total_bytes;
-            }
-            if !is_given("docs.ranking") {
-                written.ranking = whole.ranking;
-            }
-            if !is_given("docs.budget") {
-                written.budget = whole.budget;
-            }
-            if !is_given("docs.site") {
-                written.site = whole.site;
+            for (key, make_whole) in WHOLE_MANUAL {
+                if !self.given.contains(&key) {
+                    make_whole(&mut self.written);
+                }
             }
         }
         self.extra_paths.push(DocsPath {
@@ -250,20 +237,6 @@ impl DocsSettings {
 }
 
 impl DocsSection {
-    /// Returns the defaults for a folder that is served whole.
-    pub(crate) fn whole_manual() -> Self {
-        Self {
-            include_default_docs: false,
-            max_docs: 100_000,
-            max_doc_bytes: 16 << 20,
-            max_total_bytes: 1 << 30,
-            ranking: DocsRanking::Meaning,
-            budget: 3_000,
-            site: SiteSetting::Auto,
-            ..Self::default()
-        }
-    }
-
     /// Returns whether documents can be searched.
     pub(crate) fn offers_search(&self) -> bool {
         self.enabled && self.enable_search
@@ -343,8 +316,9 @@ impl SettingsSection for DocsSection {
                 .collect(),
             documents,
             is_whole: false,
-            given: WHOLE_KEYS
+            given: WHOLE_MANUAL
                 .into_iter()
+                .map(|(key, _)| key)
                 .filter(|key| reader.origins.mention(key))
                 .collect(),
             root: root.map(|location| DocsPath {

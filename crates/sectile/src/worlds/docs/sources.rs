@@ -12,16 +12,16 @@ use std::{
 use parking_lot::Mutex;
 use sectile_library::{
     LibraryError, clock,
-    live_folder::{FolderState, LiveFolder, LiveFolderOptions},
+    live_folder::{ChangeDetection, FolderState, LiveFolder, LiveFolderOptions, SecondTierUse},
     live_manual::{ManualSnapshot, PageNumber, PageText, PagesInMemory},
     manual_page::NoteCut,
-    manual_site::ManualSite,
+    manual_site::{ManualSite, SiteFiles},
 };
 use sectile_markdown::{Digest, Mapping, NotePath, Source, Value};
 use sectile_vault::{PathTarget, Root, RootError, Survey, Walk, WalkError};
 
 use super::{
-    DocsPath, DocsSettings, SiteSetting,
+    DocsPath, DocsRanking, DocsSettings, SiteSetting,
     corpus::{
         DocOrigin, DocsCorpus, EmbeddedDoc, SkipReason, SkippedDoc, file_name, is_page, label,
     },
@@ -45,6 +45,7 @@ pub(crate) struct SourceOptions<'a> {
 }
 
 /// A part of the documents, in the order in which they count.
+#[derive(PartialEq, Eq)]
 pub(super) enum DocsPart {
     Named(NamedDoc),
     /// The number of a folder.
@@ -53,6 +54,7 @@ pub(super) enum DocsPart {
 }
 
 /// A document that is named itself: one of the manual, one in the list, or one given as a path.
+#[derive(PartialEq, Eq)]
 pub(super) struct NamedDoc {
     pub(super) label: String,
     pub(super) file_name: String,
@@ -74,6 +76,12 @@ pub(super) struct FolderSource {
     pub(super) survey: Arc<Survey>,
     /// How it is published.
     pub(super) site: Arc<ManualSite>,
+    /// The files that say so, as they were when they were last looked at.
+    site_files: Arc<SiteFiles>,
+    /// The changes of other files in the folder that they were looked at after.
+    seen_changes: u64,
+    /// Whether it must be found out again how it is published.
+    is_site_old: bool,
 }
 
 /// Everything that the settings name.
@@ -82,6 +90,8 @@ pub(crate) struct DocsSources {
     embedded: &'static [EmbeddedDoc],
     /// The folders among the extra paths, by the number of the path.
     folders: Vec<(usize, FolderSource)>,
+    /// Those that cannot be served, with the reason.
+    refused: Vec<(usize, SkipReason)>,
     /// Labels of named paths that do not exist. The world is not served without them.
     pub(crate) missing: Vec<String>,
     now: Mutex<Option<Current>>,
@@ -104,6 +114,35 @@ struct FileState {
 }
 
 impl Current {
+    /// Returns whether these are the files that it was made from, as far as can be told without reading them.
+    fn has_files(&self, files: &[FileState]) -> bool {
+        self.files == files && files.iter().all(|file| !file.is_recent)
+    }
+
+    /// Finds out which folders may be published in another way than when it was made, now that they have these states.
+    fn look_at_sites(&mut self, states: &[Arc<FolderState>]) {
+        for (folder, state) in self.folders.iter_mut().zip(states) {
+            folder.look_at_site(state);
+        }
+        let pages = &self.corpus.pages;
+        let changed = pages.changed_pages(states).unwrap_or_default();
+        for (folder, page) in changed.into_iter().filter_map(PageNumber::place_in_folder) {
+            let (before, now) = (
+                &pages.folders()[folder].notes()[page],
+                &states[folder].notes()[page],
+            );
+            let has_other_fields = before.properties.fields != now.properties.fields;
+            let folder = &mut self.folders[folder];
+            folder.is_site_old |= folder
+                .site
+                .depends_on(&folder.root, &now.path, has_other_fields);
+        }
+    }
+
+    fn has_old_site(&self) -> bool {
+        self.folders.iter().any(|folder| folder.is_site_old)
+    }
+
     /// Returns the documents with these states of the folders, if only the text of some pages has changed. Otherwise it is
     /// returned as it was.
     fn patched(
@@ -111,12 +150,11 @@ impl Current {
         states: &[Arc<FolderState>],
         settings: &DocsSettings,
     ) -> Result<Self, Box<Self>> {
-        let mut folders = self.folders.iter().zip(states);
-        let corpus = folders
-            .all(|(folder, state)| folder.has_pages_of(state))
-            .then(|| self.corpus.patched(settings, states))
-            .flatten();
-        match corpus {
+        let changed = match self.has_old_site() {
+            true => None,
+            false => self.corpus.pages.changed_pages(states),
+        };
+        match changed.and_then(|changed| self.corpus.patched(settings, states, &changed)) {
             Some(corpus) => Ok(Self {
                 corpus: Arc::new(corpus),
                 ..self
@@ -137,6 +175,7 @@ impl DocsSources {
             settings: settings.clone(),
             embedded,
             folders: Vec::new(),
+            refused: Vec::new(),
             missing: Vec::new(),
             now: Mutex::new(None),
         };
@@ -148,10 +187,11 @@ impl DocsSources {
             }
         }
         for (number, path) in settings.extra_paths.iter().enumerate() {
-            if let Ok(PathTarget::Folder(root)) = PathTarget::at(&path.location)
-                && let Ok(folder) = FolderSource::open(path, root, settings, options)
-            {
-                sources.folders.push((number, folder));
+            if let Ok(PathTarget::Folder(root)) = PathTarget::at(&path.location) {
+                match FolderSource::open(path, root, settings, options) {
+                    Ok(folder) => sources.folders.push((number, folder)),
+                    Err(reason) => sources.refused.push((number, reason)),
+                }
             }
         }
         sources
@@ -187,46 +227,67 @@ impl DocsSources {
         let states = states.collect::<Result<Vec<Arc<FolderState>>, LibraryError>>()?;
         let files: Vec<FileState> = self.named_files().map(FileState::of).collect();
         let mut now = self.now.lock();
-        let is_same_files =
-            |then: &Current| then.files == files && files.iter().all(|file| !file.is_recent);
-        if let Some(then) = now.as_ref()
-            && is_same_files(then)
-            && then.corpus.pages.has_folders(&states)
-        {
-            return Ok(Arc::clone(&then.corpus));
+        if let Some(then) = now.as_mut() {
+            then.look_at_sites(&states);
         }
-        let before = match now.take() {
-            Some(then) if is_same_files(&then) => match then.patched(&states, &self.settings) {
-                Ok(patched) => {
-                    let corpus = Arc::clone(&patched.corpus);
-                    *now = Some(patched);
-                    return Ok(corpus);
-                }
-                Err(then) => Some(*then),
-            },
-            before => before,
-        };
-        let (parts, pages) = match before {
-            Some(then) if is_same_files(&then) => {
-                let pages = then.corpus.pages.with_folders(states);
-                let folders = then.folders;
-                (then.parts, (pages, Some(folders)))
-            }
-            before => {
+        let then = match now.take() {
+            Some(then) if then.has_files(&files) => then,
+            then => {
                 let (parts, texts) = self.read_named();
-                let memory = Arc::new(PagesInMemory::new(texts)?);
-                let pages =
-                    ManualSnapshot::new(memory, states, self.settings.written.ranking.best_tier())?;
-                (parts, (pages, before.map(|then| then.folders)))
+                match then {
+                    // They had to be read to find out that they are the same.
+                    Some(then) if then.parts == parts && then.corpus.pages.memory().has(&texts) => {
+                        Current { files, ..then }
+                    }
+                    then => {
+                        let folders = match then {
+                            Some(then) => then.folders,
+                            None => self.opened_folders(&states),
+                        };
+                        let memory = Arc::new(PagesInMemory::new(texts)?);
+                        let tier = self.settings.written.ranking.best_tier();
+                        let pages = ManualSnapshot::new(memory, states, tier)?;
+                        return Ok(self.publish(&mut now, (files, parts), folders, pages));
+                    }
+                }
             }
         };
-        let (pages, folders) = pages;
-        let folders = folders.unwrap_or_else(|| {
-            self.folders
-                .iter()
-                .map(|(_, folder)| folder.clone())
-                .collect()
-        });
+        if then.corpus.pages.has_folders(&states) && !then.has_old_site() {
+            let corpus = Arc::clone(&then.corpus);
+            *now = Some(then);
+            return Ok(corpus);
+        }
+        match then.patched(&states, &self.settings) {
+            Ok(patched) => {
+                let corpus = Arc::clone(&patched.corpus);
+                *now = Some(patched);
+                Ok(corpus)
+            }
+            Err(then) => {
+                let pages = then.corpus.pages.with_folders(states);
+                Ok(self.publish(&mut now, (then.files, then.parts), then.folders, pages))
+            }
+        }
+    }
+
+    /// Returns the folders as they were opened, compared with the disk, now that they have these states.
+    fn opened_folders(&self, states: &[Arc<FolderState>]) -> Vec<FolderSource> {
+        let folders = self.folders.iter().map(|(_, folder)| folder.clone());
+        let mut folders: Vec<FolderSource> = folders.collect();
+        for (folder, state) in folders.iter_mut().zip(states) {
+            folder.look_at_site(state);
+        }
+        folders
+    }
+
+    /// Assembles the documents of these pages, and keeps them as the current ones.
+    fn publish(
+        &self,
+        now: &mut Option<Current>,
+        (files, parts): (Vec<FileState>, Vec<DocsPart>),
+        folders: Vec<FolderSource>,
+        pages: ManualSnapshot,
+    ) -> Arc<DocsCorpus> {
         let folders: Vec<FolderSource> = folders
             .into_iter()
             .zip(pages.folders())
@@ -240,7 +301,7 @@ impl DocsSources {
             parts,
             corpus: Arc::clone(&corpus),
         });
-        Ok(corpus)
+        corpus
     }
 
     /// Waits until everything is indexed and in the cache.
@@ -290,7 +351,10 @@ impl DocsSources {
         for (number, path) in self.settings.extra_paths.iter().enumerate() {
             match self.folder(number) {
                 Some(folder) => named.parts.push(DocsPart::Folder(folder)),
-                None => named.extra(path),
+                None => {
+                    let refused = self.refused.iter().find(|(known, _)| *known == number);
+                    named.extra(path, refused.map(|(_, reason)| *reason));
+                }
             }
         }
         (named.parts, named.texts)
@@ -334,14 +398,12 @@ impl NamedReader {
         self.named(path, Some(number), Err(skipped), None);
     }
 
-    fn extra(&mut self, path: &DocsPath) {
+    /// Reads a file, or skips a folder that could not be opened for this reason when the server started.
+    fn extra(&mut self, path: &DocsPath, refused: Option<SkipReason>) {
         let reason = match PathTarget::at(&path.location) {
             Ok(PathTarget::File(root, note)) => return self.file((&root, &note), path, None, None),
-            Ok(PathTarget::Folder(root)) => {
-                // It cannot be listed, or it was not there when the server started.
-                let refused = FolderSource::surveyed(&root).err();
-                refused.unwrap_or(SkipReason::Missing)
-            }
+            // Without a reason, it was not there then.
+            Ok(PathTarget::Folder(_)) => refused.unwrap_or(SkipReason::Missing),
             Ok(_) => SkipReason::NotAFile,
             Err(error) => error.into(),
         };
@@ -434,16 +496,24 @@ impl FolderSource {
             max_note_bytes: settings.written.max_doc_bytes,
             cache,
             clock: clock::now,
-            background: options.background,
+            second_tier: match settings.written.ranking {
+                DocsRanking::Words | DocsRanking::Static => SecondTierUse::Unused,
+                DocsRanking::Meaning if options.background => SecondTierUse::Filled,
+                DocsRanking::Meaning => SecondTierUse::Read,
+            },
         })?;
         // At the same time as the index is read.
         let survey = Self::surveyed(&root)?;
-        let root = Arc::new(root);
+        let seen_changes = live.other_changes();
+        let site = site(&root, &survey.documents, settings.written.site, None);
         Ok(Self {
             label: label(&path.written),
-            site: Arc::new(site(&root, &survey.documents, settings.written.site, None)),
+            site_files: Arc::new(site.files.clone()),
+            site: Arc::new(site),
+            seen_changes,
+            is_site_old: false,
             survey: Arc::new(survey),
-            root,
+            root: Arc::new(root),
             live,
         })
     }
@@ -470,16 +540,30 @@ impl FolderSource {
         known.eq(state.notes().iter().map(|note| &note.path))
     }
 
+    /// Compares the files that say how it is published with the disk. The folder's state must be up to date.
+    fn look_at_site(&mut self, state: &FolderState) {
+        let changes = self.live.other_changes();
+        // A folder that is listed with every call does not know which of its other files have changed.
+        let is_reported = state.progress().detection == ChangeDetection::Events;
+        let has_changes = changes != self.seen_changes || !is_reported;
+        self.seen_changes = changes;
+        let files = Arc::make_mut(&mut self.site_files);
+        self.is_site_old |= !files.are_current(&self.root, has_changes);
+    }
+
     /// Returns the folder with this state. What is not a page, and how the pages are published, is looked up again when a
-    /// page appeared or disappeared.
+    /// page appeared or disappeared, or a file changed that says how they are published.
     fn followed(self, state: &FolderState, wanted: SiteSetting) -> Self {
-        if self.has_pages_of(state) {
+        if self.has_pages_of(state) && !self.is_site_old {
             return self;
         }
         let mut survey = Self::surveyed(&self.root).unwrap_or_default();
         survey.documents = state.notes().iter().map(|note| note.path.clone()).collect();
+        let site = site(&self.root, &survey.documents, wanted, Some(state));
         Self {
-            site: Arc::new(site(&self.root, &survey.documents, wanted, Some(state))),
+            site_files: Arc::new(site.files.clone()),
+            site: Arc::new(site),
+            is_site_old: false,
             survey: Arc::new(survey),
             ..self
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sectile_library::live_manual::PageNumber;
 use sectile_markdown::Digest;
 use sectile_mcp::CallContext;
 use sectile_retrieval::Corpus;
@@ -20,7 +21,9 @@ pub(super) struct VisibleCorpus {
     /// Positions in the documents that were not loaded, of those that the caller may learn about.
     pub(super) skipped: Vec<usize>,
     /// Its documents are `documents`, and the chunks of each are its sections that have text.
-    pub(super) text: Corpus,
+    pub(super) text: Arc<Corpus>,
+    /// Whether they have different roles.
+    pub(super) has_roles: bool,
     /// Digest of everything an answer can expose.
     pub(super) digest: Digest,
     /// Whether it was made for callers who may read everything.
@@ -48,20 +51,7 @@ impl DocsWorld {
                 return visible;
             }
         }
-        let may_see = |slug: &str| is_for_all || context.may_read(&self.uri_of(slug));
-        let documents: Vec<usize> = (0..all.documents.len())
-            .filter(|at| may_see(&all.documents[*at].slug))
-            .collect();
-        // If a document is hidden from the caller, the name of one that was not loaded could reveal a hidden one.
-        let sees_all = documents.len() == all.documents.len();
-        // Whether a link leads to a folder is a fact about the machine, for the operator only.
-        let is_told = |skipped: &SkippedDoc| {
-            let is_of_machine = skipped.reason == SkipReason::Link && !is_page(&skipped.name);
-            sees_all && !is_of_machine && may_see(&skipped.slug)
-        };
-        let skipped: Vec<usize> = (0..all.skipped.len())
-            .filter(|at| is_told(&all.skipped[*at]))
-            .collect();
+        let (documents, skipped) = self.seen_by(context, all);
         let is_same = |visible: &VisibleCorpus| {
             visible.is_for_all == is_for_all
                 && visible.documents == documents
@@ -72,9 +62,24 @@ impl DocsWorld {
         if let Some(visible) = kept(&mut visible_corpora, all, is_same) {
             return visible;
         }
-        let pages: Vec<_> = documents.iter().map(|at| all.documents[*at].page).collect();
+        let has_roles;
+        let some: Vec<PageNumber>;
+        let pages = match documents.len() == all.documents.len() {
+            true => {
+                has_roles = all.documents.roles() > 1;
+                all.page_numbers.as_slice()
+            }
+            false => {
+                let mut roles = documents.iter().map(|at| all.documents[*at].role);
+                let first = roles.next();
+                has_roles = roles.any(|role| Some(role) != first);
+                some = documents.iter().map(|at| all.page_numbers[*at]).collect();
+                some.as_slice()
+            }
+        };
         let visible = Arc::new(VisibleCorpus {
-            text: all.pages.corpus(&pages),
+            text: all.pages.corpus(pages),
+            has_roles,
             digest: self.digest(all, &documents, &skipped),
             all: Arc::clone(all),
             documents,
@@ -88,11 +93,35 @@ impl DocsWorld {
         visible
     }
 
+    /// Returns the positions of the documents that the caller may read, and of those that were not loaded and that the
+    /// caller may learn about.
+    pub(super) fn seen_by(
+        &self,
+        context: &CallContext,
+        all: &DocsCorpus,
+    ) -> (Vec<usize>, Vec<usize>) {
+        let is_for_all = context.may_read_all();
+        let may_see = |slug: &str| is_for_all || context.may_read(&self.uri_of(slug));
+        // The names of thousands of documents are not looked at without need.
+        let documents: Vec<usize> = (0..all.documents.len())
+            .filter(|at| is_for_all || may_see(&all.documents[*at].slug))
+            .collect();
+        // If a document is hidden from the caller, the name of one that was not loaded could reveal a hidden one.
+        let sees_all = documents.len() == all.documents.len();
+        // Whether a link leads to a folder is a fact about the machine, for the operator only.
+        let is_told = |skipped: &SkippedDoc| {
+            let is_of_machine = skipped.reason == SkipReason::Link && !is_page(&skipped.name);
+            sees_all && !is_of_machine && may_see(&skipped.slug)
+        };
+        let skipped = (0..all.skipped.len()).filter(|at| is_told(&all.skipped[*at]));
+        (documents, skipped.collect())
+    }
+
     /// Digest of everything that an answer can show of these documents.
     fn digest(&self, all: &DocsCorpus, documents: &[usize], skipped: &[usize]) -> Digest {
         let mut shown = format!("{}\n", self.settings.namespace).into_bytes();
-        for at in documents {
-            shown.extend(all.documents[*at].shown.as_bytes());
+        for digest in all.documents.shown(documents) {
+            shown.extend(digest.as_bytes());
         }
         for at in skipped {
             let SkippedDoc { name, reason, .. } = &all.skipped[*at];

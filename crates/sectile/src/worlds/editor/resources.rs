@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use sectile_markdown::{DiffOptions, unified_diff};
 use sectile_mcp::{
-    CacheHint, Failure, Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources,
+    CacheHint, CallContext, Failure, Resource, ResourceListing, ResourceNotice, ResourceTemplate,
+    ResourceText, Resources,
 };
 use sectile_vault::{
     NotePath,
@@ -204,9 +205,9 @@ fn uri(aspect: &str, path: &str, is_single: bool) -> String {
     }
 }
 
-fn list_of_document(world: &EditorWorld) -> Vec<Resource> {
+fn list_of_document(world: &EditorWorld, _: &CallContext) -> Result<ResourceListing, Failure> {
     let path = world.editor.only().map_or("", |path| path.as_str());
-    ASPECTS
+    let resources: Vec<Resource> = ASPECTS
         .iter()
         .map(|(_, name, description)| Resource {
             uri: uri(name, path, true),
@@ -217,10 +218,11 @@ fn list_of_document(world: &EditorWorld) -> Vec<Resource> {
             size: None,
             last_modified: None,
         })
-        .collect()
+        .collect();
+    Ok(resources.into())
 }
 
-fn list_of_folder(world: &EditorWorld) -> Vec<Resource> {
+fn list_of_folder(world: &EditorWorld, _: &CallContext) -> Result<ResourceListing, Failure> {
     // A folder that cannot be walked lists nothing; the tools report why.
     let paths = world.editor.documents(&|| false).unwrap_or_default();
     let document = |path: &NotePath| Resource {
@@ -232,7 +234,8 @@ fn list_of_folder(world: &EditorWorld) -> Vec<Resource> {
         size: None,
         last_modified: None,
     };
-    paths.iter().map(document).collect()
+    let resources: Vec<Resource> = paths.iter().map(document).collect();
+    Ok(resources.into())
 }
 
 fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failure> {

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Era, Http, TestVault, sectile};
+use crate::fixture::{Era, Http, STATIC, TestVault, sectile};
 
 const ERA: Era = Era::Stateless;
 
@@ -43,7 +43,7 @@ pub(super) fn serve<'a>(vault: &'a TestVault, roots: &str) -> Http<'a> {
         "[server.auth]\nkeys_file = 'keys.toml'\n[server.limits]\nrequests_per_minute = 0\n[desk.roots]\n{roots}"
     );
     let mut command = sectile();
-    command.args(["serve", "desk", "--config"]);
+    command.args(["serve", "desk", "--config"]).envs([STATIC]);
     command.arg(vault.config(&settings));
     Http::spawn(vault, command)
 }

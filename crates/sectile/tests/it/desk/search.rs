@@ -300,3 +300,91 @@ fn a_filter_without_a_value_is_refused() {
         json!({ "query": "http://example.org nofield:x 12:30" }),
     );
 }
+
+/// Notes in six languages, two of each about something similar, and phrases that one of them has.
+const NOTES_IN_SIX_LANGUAGES: [(&str, &str, &[&str]); 12] = [
+    (
+        "de/hafen.md",
+        "# Hafen\n\nDas Boot liegt im Hafen, und die Seile sind nass. Morgen streichen wir die Planken mit weißer Farbe.\n",
+        &["streichen wir die Planken mit weißer Farbe", "nasse Seile"],
+    ),
+    (
+        "de/werft.md",
+        "# Werft\n\nDie Werft streicht Boote mit Farbe, wenn die Planken trocken sind. Seile gibt es im Laden.\n",
+        &["wenn die Planken trocken sind"],
+    ),
+    (
+        "fr/port.md",
+        "# Port\n\nLe bateau est au port, et l'eau monte déjà. Demain nous peindrons l'échelle du quai en rouge.\n",
+        &["nous peindrons l'échelle du quai en rouge", "échelle rouge"],
+    ),
+    (
+        "fr/quai.md",
+        "# Quai\n\nLe quai est long. L'eau du port est calme quand le bateau de pêche arrive.\n",
+        &["quand le bateau de pêche arrive"],
+    ),
+    (
+        "ru/gavan.md",
+        "# Гавань\n\nЛодка стоит в гавани, верёвки мокрые. Завтра мы красим доски белой краской.\n",
+        &["Завтра мы красим доски белой краской", "мокрая верёвка"],
+    ),
+    (
+        "ru/verf.md",
+        "# Верфь\n\nНа верфи красят лодки, когда доски сухие. Краску продают в магазине у причала.\n",
+        &["Краску продают в магазине у причала"],
+    ),
+    (
+        "ja/tsukiji.md",
+        "# 市場\n\n築地市場は朝五時に開きます。魚を買う人が多く、道はとても混んでいます。\n",
+        &["築地市場", "魚を買う人が多く、道はとても混んで"],
+    ),
+    (
+        "ja/minato.md",
+        "# 港\n\n港の市場では船から魚を下ろします。朝の道は静かで、人は少ないです。\n",
+        &["船から魚を下ろします"],
+    ),
+    (
+        "zh/gangkou.md",
+        "# 港口\n\n渔船停在港口，绳子还是湿的。明天我们把木板漆成白色，然后再出海。\n",
+        &["明天我们把木板漆成白色", "绳子"],
+    ),
+    (
+        "zh/shichang.md",
+        "# 市场\n\n市场早上五点开门，卖鱼的人很多。木板和油漆在旁边的商店里。\n",
+        &["油漆在旁边的商店里"],
+    ),
+    (
+        "ar/mina.md",
+        "# الميناء\n\nالقارب في الميناء والحبال مبللة. غدا ندهن الألواح باللون الأبيض قبل الإبحار.\n",
+        &["غدا ندهن الألواح باللون الأبيض قبل الإبحار", "حبل مبلل"],
+    ),
+    (
+        "ar/souq.md",
+        "# السوق\n\nيفتح السوق في الخامسة صباحا ويبيع الصيادون السمك. الطلاء في متجر قرب الرصيف.\n",
+        &["ويبيع الصيادون السمك"],
+    ),
+];
+
+#[test]
+fn notes_in_six_languages_are_found_by_what_they_say() {
+    let notes = NOTES_IN_SIX_LANGUAGES.map(|(path, text, _)| (path, text));
+    let desk = TestDesk::new(&notes);
+    for mut client in [desk.open(), desk.open_with_meaning()] {
+        for (path, _, phrases) in NOTES_IN_SIX_LANGUAGES {
+            for phrase in phrases {
+                let answer = client.json("search", json!({ "query": phrase }));
+                assert!(ids(&answer)[0].starts_with(path), "{phrase}: {answer}");
+            }
+        }
+    }
+}
+
+/// With `ranking = "static"` the first tier answers even if the vectors of the second are there.
+#[test]
+fn the_ranking_says_whether_the_second_tier_answers() {
+    let desk = TestDesk::new(READ_NOTES);
+    let query = json!({ "query": "harbour budget" });
+    let second = desk.open_with_meaning().json("search", query.clone());
+    assert_eq!(second["tier"], "transformer");
+    assert_eq!(desk.open().json("search", query)["tier"], "static");
+}

@@ -94,6 +94,143 @@ fn the_next_call_sees_what_changed() {
     }
 }
 
+/// A site, and two versions of the file that says in which order its pages come.
+struct Navigation {
+    name: &'static str,
+    /// The other files.
+    files: &'static [(&'static str, &'static str)],
+    forwards: &'static str,
+    backwards: &'static str,
+}
+
+const PAGES: &[(&str, &str)] = &[("a.md", "# Ay\n"), ("b.md", "# Bee\n")];
+
+const NAVIGATIONS: [Navigation; 5] = [
+    Navigation {
+        name: "mkdocs.yml",
+        files: PAGES,
+        forwards: "docs_dir: .\nnav: [a.md, b.md]\n",
+        backwards: "docs_dir: .\nnav: [b.md, a.md]\n",
+    },
+    Navigation {
+        name: "SUMMARY.md",
+        files: PAGES,
+        forwards: "# Summary\n\n- [Ay](a.md)\n- [Bee](b.md)\n",
+        backwards: "# Summary\n\n- [Bee](b.md)\n- [Ay](a.md)\n",
+    },
+    Navigation {
+        name: "llms.txt",
+        files: PAGES,
+        forwards: "# Site\n\n## Docs\n\n- [Ay](a.md)\n- [Bee](b.md)\n",
+        backwards: "# Site\n\n## Docs\n\n- [Bee](b.md)\n- [Ay](a.md)\n",
+    },
+    Navigation {
+        name: "sidebars.json",
+        files: &[
+            ("docusaurus.config.js", ""),
+            ("a.md", "# Ay\n"),
+            ("b.md", "# Bee\n"),
+        ],
+        forwards: r#"{"all": ["a", "b"]}"#,
+        backwards: r#"{"all": ["b", "a"]}"#,
+    },
+    Navigation {
+        name: "one/_category_.json",
+        files: &[
+            ("two/_category_.yml", "position: 5\n"),
+            ("one/a.md", "# Ay\n"),
+            ("two/b.md", "# Bee\n"),
+        ],
+        forwards: r#"{"position": 1}"#,
+        backwards: r#"{"position": 9}"#,
+    },
+];
+
+impl Navigation {
+    /// A folder with the site, and the first version of the order.
+    fn vault(&self) -> TestVault {
+        let vault = TestVault::empty();
+        for (name, text) in self.files {
+            vault.note(name, text);
+        }
+        vault.note(self.name, self.forwards);
+        vault
+    }
+}
+
+#[test]
+fn a_changed_navigation_counts_at_the_next_call() {
+    for navigation in NAVIGATIONS {
+        let vault = navigation.vault();
+        let Navigation {
+            name,
+            forwards,
+            backwards,
+            ..
+        } = navigation;
+        let mut client = serve(&vault, Era::Handshake);
+        let mut in_order = listed(&mut client);
+        let without = match name.contains("_category_") {
+            // A folder without a position comes last.
+            true => in_order.iter().rev().cloned().collect(),
+            false => in_order.clone(),
+        };
+        // The versions have the same length, and all changes come within one tick of the clock of files.
+        for version in [backwards, forwards, backwards] {
+            vault.note(name, version);
+            in_order.reverse();
+            assert_eq!(listed(&mut client), in_order, "{name}: {version}");
+        }
+        std::fs::remove_file(vault.root().join(name)).unwrap();
+        assert_eq!(listed(&mut client), without, "{name} is removed");
+        vault.note(name, backwards);
+        assert_eq!(listed(&mut client), in_order, "{name} is added");
+    }
+}
+
+#[test]
+fn subscribers_are_told_about_another_order() {
+    let [navigation, ..] = NAVIGATIONS;
+    let vault = navigation.vault();
+    let mut client = serve(&vault, Era::Handshake);
+    assert_eq!(listed(&mut client), ["a", "b"]);
+    subscribe(&mut client, Era::Handshake, "sectile://docs/a");
+    vault.note(navigation.name, navigation.backwards);
+    hear(&mut client, "another order", |message| {
+        message["method"] == LIST_CHANGED
+    });
+    assert_eq!(listed(&mut client), ["b", "a"]);
+}
+
+/// Front matter that says where a page is published counts as a navigation does.
+#[test]
+fn changed_front_matter_of_a_site_counts_at_the_next_call() {
+    let vault = TestVault::empty();
+    let page =
+        |position: usize| format!("---\nsidebar_position: {position}\n---\n\n# Ay\n\nText.\n");
+    vault.note("docusaurus.config.js", "");
+    vault.note("a.md", page(1));
+    vault.note("b.md", "---\nsidebar_position: 2\n---\n\n# Bee\n\nText.\n");
+    let mut client = serve(&vault, Era::Handshake);
+    assert_eq!(listed(&mut client), ["a", "b"]);
+    vault.note("a.md", page(3));
+    assert_eq!(listed(&mut client), ["b", "a"]);
+}
+
+/// Where nothing else says what publishes a folder, the syntax of its pages does, as it is now.
+#[test]
+fn changed_syntax_of_pages_gives_other_anchors() {
+    let vault = TestVault::empty();
+    vault.note("a.md", "# Ay\n\n## One\n\nFirst.\n\n## One\n\nWalrus.\n");
+    let mut client = serve(&vault, Era::Handshake);
+    assert_eq!(client.found("walrus"), ["sectile://docs/a#one-1"]);
+    vault.note(
+        "a.md",
+        "# Ay\n\n!!! note\n\n## One\n\nFirst.\n\n## One\n\nWalrus.\n",
+    );
+    assert_eq!(client.found("walrus"), ["sectile://docs/a#one_1"]);
+}
+
 #[test]
 fn subscribers_are_told_without_a_call() {
     for era in Era::BOTH {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Desk, library::Library};
+use crate::fixture::Era;
 
 fn report(ran: &super::Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("no JSON: {ran:?}"))
@@ -157,6 +158,38 @@ fn skipped_documents_are_reported_to_clients() {
     assert_ne!(answer["receipt"]["corpus"], overview["receipt"]["corpus"]);
 }
 
+/// Clients that never ask for an overview are told too: by the list of resources and by every answer.
+#[test]
+fn meta_of_results_counts_skipped_documents() {
+    let library = with_skipped("");
+    for era in Era::BOTH {
+        let mut client = library.open_in(era);
+        let listed = client.ask("resources/list", json!({}));
+        let meta = &listed["result"]["_meta"];
+        assert_eq!(meta["sectile/skipped_total"], 2, "{era:?}: {listed}");
+        assert_eq!(
+            meta["sectile/skipped_documents"],
+            client.search(json!({ "query": "" }))["skipped_documents"],
+            "{era:?}"
+        );
+        for query in ["", "trust lanes", "xylophone"] {
+            let answer = client.call(json!({ "query": query }));
+            let meta = &answer["result"]["_meta"];
+            assert_eq!(meta["sectile/skipped_total"], 2, "{era:?}: {answer}");
+        }
+        // What is loaded again is not reported any more.
+        library.vault().note("latin.md", "# Latin\n\nCafé.\n");
+        std::fs::remove_file(library.vault().root().join("deep/large.md")).unwrap();
+        let listed = client.ask("resources/list", json!({}));
+        let answer = client.call(json!({ "query": "" }));
+        for result in [&listed["result"], &answer["result"]] {
+            assert!(!result["_meta"].to_string().contains("skipped"), "{result}");
+        }
+        library.vault().note("latin.md", b"caf\xe9\n");
+        library.vault().note("deep/large.md", "x\n".repeat(700_000));
+    }
+}
+
 #[test]
 fn a_long_list_of_skipped_documents_is_cut_and_counted() {
     let library = Library::sample("").and("max_docs = 4\n");
@@ -196,5 +229,17 @@ fn skipped_documents_are_not_told_to_callers_who_may_not_see_every_document() {
         let overview = client.search(json!({ "query": "" }));
         let named = overview["skipped_documents"].as_array().map_or(0, Vec::len);
         assert_eq!(named, told, "{settings}: {overview}");
+        let listed = client.ask("resources/list", json!({}));
+        let answer = client.call(json!({ "query": "" }));
+        for result in [&listed["result"], &answer["result"]] {
+            let total = result["_meta"]["sectile/skipped_total"].as_u64();
+            assert_eq!(total.unwrap_or(0), named as u64, "{settings}: {result}");
+        }
+        let meta = &listed["result"]["_meta"]["sectile/skipped_documents"];
+        assert_eq!(
+            meta.as_array().map_or(0, Vec::len),
+            told,
+            "{settings}: {listed}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The texts of records. Notes repeat them: a title is a field, a heading and the target of links, and names are made of
 //! the same words. So each text is spelled once, and each word of all texts too.
 //!
-//! First come the number of words, their lengths and their bytes, one behind the other; then the number of texts. A text is
+//! First come the number of words, their lengths and their bytes, one after another; then the number of texts. Each text is
 //! the number of its words, and these: the number of the word, times four, plus a number that stands for what follows it.
 //! Texts are put together when they are needed.
 
@@ -89,7 +89,7 @@ fn words(text: &str) -> impl Iterator<Item = (&str, u64)> {
 /// The texts of a file.
 #[derive(Debug)]
 pub(super) struct Texts {
-    /// All words, one behind the other.
+    /// All words, one after another.
     letters: String,
     /// The start of each word, and the end of the last.
     bounds: Vec<u32>,
@@ -154,7 +154,7 @@ impl Texts {
     }
 }
 
-/// Returns where a word of a text is, and what follows it.
+/// Returns the range of a word among the letters, and the separator after it.
 #[inline]
 fn word(bounds: &[u32], spelled: u64) -> Option<(Range<usize>, Option<char>)> {
     let number = usize::try_from(spelled >> 2).ok()?;

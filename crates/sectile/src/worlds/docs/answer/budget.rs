@@ -21,6 +21,9 @@ pub(super) struct Budget {
 /// About how many tokens an answer takes beside its sections, and each section beside its text.
 const TOKENS_BESIDE: usize = 160;
 const TOKENS_OF_SECTION: usize = 110;
+/// A section with more bytes than this for each token that is left does not fit. Text has four or five, and tables of blanks
+/// and dashes up to thirty.
+const MOST_BYTES_OF_TOKEN: usize = 64;
 /// The most characters of a snippet, where a section does not fit.
 const MOST_SNIPPET: usize = 600;
 
@@ -43,10 +46,14 @@ impl Budget {
         // A fair share stays for each section after it.
         let share = *left / (self.sections + 1);
         let kept = share.min(MOST_SNIPPET / 3) * self.sections;
-        let whole = estimate_tokens(text);
-        if whole <= left.saturating_sub(kept) {
-            *left -= whole;
-            return (text.to_owned(), false);
+        let room = left.saturating_sub(kept);
+        // What is far too long need not be counted.
+        if text.len() / MOST_BYTES_OF_TOKEN <= room {
+            let whole = estimate_tokens(text);
+            if whole <= room {
+                *left -= whole;
+                return (text.to_owned(), false);
+            }
         }
         // About three characters to a token, so that the snippet fits in any script but the densest.
         let most = MOST_SNIPPET.min((share * 3).max(1));

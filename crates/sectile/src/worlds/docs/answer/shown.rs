@@ -1,8 +1,8 @@
 //! Answers as the audit log and people see them.
 
-use sectile_mcp::AnswerFacts;
+use sectile_mcp::{AnswerFacts, JsonObject};
 
-use super::{DocsSearchAnswer, FoundBy, FoundSection, Score};
+use super::{DocsSearchAnswer, FoundBy, FoundSection, Score, skipped};
 
 /// A section of an answer, formatted for people.
 pub(crate) struct ShownSection<'a> {
@@ -22,6 +22,11 @@ impl DocsSearchAnswer {
             truncated: self.sections.iter().any(|section| section.truncated),
             ..AnswerFacts::default()
         }
+    }
+
+    /// The `_meta` of the answer.
+    pub(crate) fn meta(&self, namespace: &str) -> JsonObject {
+        skipped::meta(namespace, self.skipped_total, &[])
     }
 
     /// The sections, formatted for people.

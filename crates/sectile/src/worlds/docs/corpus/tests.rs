@@ -383,7 +383,7 @@ fn what_folders_keep_to_themselves_is_listed_apart_from_what_is_skipped() {
         let corpus = load(&settings, &[]);
         check(
             &DocsCorpus {
-                documents: Vec::new(),
+                documents: DocList::default(),
                 ..DocsCorpus::clone(&corpus)
             },
             &[],
@@ -517,9 +517,27 @@ proptest! {
             prop_assert_eq!(&followed.documents, &again.documents);
             prop_assert_eq!(&followed.skipped, &again.skipped);
             prop_assert_eq!((&followed.notes, &followed.listed), (&again.notes, &again.listed));
-            for doc in &followed.documents {
+            for doc in followed.documents.iter() {
                 prop_assert_eq!(Digest::of(&followed.pages.read(doc.page).unwrap()), doc.digest);
             }
         }
     }
+}
+
+/// A file whose time is in the future is read with every call, but its documents are indexed only when it changed.
+#[test]
+fn a_file_from_the_future_is_indexed_once() {
+    let folder = folder([("a.md", &b"# A\n\ntext\n"[..])]);
+    let settings = settings(&folder, &["a.md"], &[]);
+    let file = fs::File::options()
+        .write(true)
+        .open(folder.path().join("a.md"));
+    let future = std::time::SystemTime::now() + std::time::Duration::from_secs(3_600);
+    file.unwrap().set_modified(future).unwrap();
+    let sources = DocsSources::open(&settings, &[], SourceOptions::default());
+    let current = || sources.current(&|| false).unwrap();
+    let first = current();
+    assert!(Arc::ptr_eq(&first, &current()));
+    fs::write(folder.path().join("a.md"), "# B\n\ntext\n").unwrap();
+    assert_eq!(current().documents[0].title, "B");
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_mcp::{
-    AnswerFacts, CallContext, Failure, JsonObject, Tool, input_schema, output_schema,
+    Answer, CallContext, Failure, JsonObject, Tool, decode, input_schema, output_schema,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,7 +44,8 @@ pub(super) fn tool(settings: &DocsSection) -> Tool<DocsWorld> {
     if settings.url_template.is_empty() {
         absent.push((SECTION, "url"));
     }
-    tool.output(move || output(&absent)).call(handle)
+    let tool = tool.output(move || output(&absent));
+    tool.call_raw::<DocsSearchParams, DocsSearchAnswer>(handle)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -109,9 +110,10 @@ fn output(absent: &[(&str, &str)]) -> JsonObject {
 
 fn handle(
     docs: &DocsWorld,
-    params: DocsSearchParams,
+    arguments: JsonObject,
     context: &CallContext,
-) -> Result<(DocsSearchAnswer, AnswerFacts), Failure> {
+) -> Result<Answer, Failure> {
+    let params: DocsSearchParams = decode(arguments)?;
     let search = DocsSearch {
         query: &params.query,
         max_sections: params.max_sections,
@@ -119,6 +121,6 @@ fn handle(
         explain: params.explain,
     };
     let answered = docs.search(&search, context)?;
-    let facts = answered.facts();
-    Ok((answered, facts))
+    let meta = answered.meta(&docs.settings.namespace);
+    Ok(Answer::new(&answered, answered.facts())?.with_meta(meta))
 }
