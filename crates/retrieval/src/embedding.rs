@@ -143,9 +143,9 @@ mod tests {
                 reader.embed(&[other]).unwrap(),
             );
             let other = vectors::kept(&other);
-            let mut found = 0;
+            let mut found = [0];
             let inverse = vectors::inverse_length(&other).to_le_bytes();
-            vectors::cosines(&one, &other, &inverse, |_, cosine| found = cosine);
+            vectors::nearnesses(&one, &other, &inverse, &mut found);
             found
         };
         assert!(

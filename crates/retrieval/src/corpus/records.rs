@@ -4,13 +4,13 @@ use sectile_markdown::Digest;
 
 use super::{
     Chunk,
-    search::{SearchResults, fused, nearness},
+    search::{SearchResults, fused},
     segment::{embedded, rules},
 };
 use crate::{
     embedding::{
         Embedder, EmbeddingReader, Vector,
-        vectors::{coarse, cosine, kept, one_over_root, square},
+        vectors::{coarse, kept, nearness, one_over_root, square},
     },
     lexical::{Candidates, Passage, PassageReader, PassageWords, Query, Statistics},
 };
@@ -106,8 +106,7 @@ pub fn search_candidates(
     let words = Candidates::new(statistics, passages);
     let meanings = meaning.map(|(vector, weight)| {
         let inverse = one_over_root(square(vector));
-        let near =
-            |one: &Candidate| nearness(cosine(one.product, one_over_root(one.square), inverse));
+        let near = |one: &Candidate| nearness(one.product, one_over_root(one.square), inverse);
         (candidates.iter().map(near).collect(), weight)
     });
     let all = 0..candidates.len();

@@ -12,7 +12,7 @@ use super::{Corpus, CorpusSegment};
 use crate::{
     embedding::{
         EmbeddingReader, Vector,
-        vectors::{COSINE_DIGITS, cosines},
+        vectors::{WHOLE, nearnesses},
     },
     lexical::{Match, Phrases, Query, RankedPassages, Remarks},
 };
@@ -23,8 +23,6 @@ pub const FUSION: &str = "sectile-fusion-4";
 /// The name of the rules of [`Corpus::near`]. It changes whenever an answer may.
 pub const NEARNESS: &str = "sectile-meaning-1";
 
-/// One, in the millionths in which scores are reported.
-const WHOLE: u64 = 1_000_000;
 /// Minimum similarity, in millionths, for a chunk without any of the words to match: a cosine of 0.35, as
 /// `docs/notebook.md` promises. Changing it changes answers, and so the name in [`FUSION`].
 const NEAR_ENOUGH: u64 = 350_000;
@@ -36,6 +34,8 @@ const NEAR_ALONE: u64 = 220_000;
 const MANY: usize = 16_384;
 /// The most chunks whose vectors are compared before a thread looks for more work.
 const STRETCH: usize = 4_096;
+/// Chunks that are looked at together when the best are chosen.
+const BLOCK: usize = 64;
 /// Adjacent query words are looked for in this many of the best chunks.
 const MOST_COMPARED: usize = 64;
 
@@ -335,11 +335,7 @@ impl Stretch<'_> {
             meanings,
         } = self;
         let (vectors, inverse_lengths) = file.segment.vectors_of(chunks.clone());
-        cosines(vector, vectors, inverse_lengths, |at, cosine| {
-            if let Some(meaning) = meanings.get_mut(at) {
-                *meaning = nearness(cosine);
-            }
-        });
+        nearnesses(vector, vectors, inverse_lengths, meanings);
         if !file.living.is_all() {
             for (meaning, chunk) in meanings.iter_mut().zip(chunks) {
                 *meaning *= u32::from(file.living.has(chunk));
@@ -362,13 +358,6 @@ fn is_in(slots: &[Range<usize>], slot: usize) -> bool {
     range.is_some_and(|range| range.contains(&slot))
 }
 
-/// Converts a cosine to millionths; a negative one becomes 0.
-#[inline]
-pub(crate) fn nearness(cosine: i32) -> u32 {
-    let cosine = u64::try_from(cosine).unwrap_or_default();
-    ((cosine * WHOLE) >> COSINE_DIGITS) as u32
-}
-
 /// Returns the `most` best of the chunks in `slots` whose words are ranked. `meanings` holds the similarity of each
 /// chunk and the weight of meaning, both in millionths; without it only words count. `number_of` returns the number that
 /// breaks ties. Chunks are returned by their slots.
@@ -384,13 +373,12 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     let most = most.min(words.len());
     let has_meaning = meanings.is_some();
     let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
-    let (meanings, weights) = (&meanings, Weights::new(weight));
-    // The reciprocal, with 32 fractional bits: a division for each chunk would cost more.
-    let factor = (WHOLE << 32).div_ceil(ranked.reachable().max(1));
+    let meanings = &meanings;
+    let rule = FusionRule::new(weight, ranked.reachable());
     let mut best = TopChunks::new(MOST_COMPARED.max(most), &number_of);
     let totals = slots.iter().map(|range| {
         let (words, meanings) = (&words[range.clone()], &meanings[range.clone()]);
-        best.choose(range.start, words, meanings, weights, factor)
+        best.choose(range.start, words, meanings, rule)
     });
     let total = totals.sum();
     let mut chosen = best.finish();
@@ -416,9 +404,9 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
         .zip(numbers)
         .map(|((chunk, (together, favour)), number)| {
             let words = u64::from(words[*chunk]) + together + favour;
-            let lexical = ((words * factor) >> 32).min(WHOLE);
+            let lexical = rule.lexical(words).min(WHOLE);
             let semantic = u64::from(meanings[*chunk]);
-            let sum = weights.fused(lexical, semantic) / WHOLE;
+            let sum = rule.fused(lexical, semantic) / WHOLE;
             let is_verbatim = is_verbatim(chunk);
             let hit = ChunkHit {
                 chunk: *chunk,
@@ -448,28 +436,72 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     }
 }
 
-/// The weights of words and meaning, in millionths.
+/// How the scores of words and meaning become one.
 #[derive(Clone, Copy)]
-struct Weights {
+struct FusionRule {
+    /// The reciprocal of the lexical score that the query could reach, in millionths with 32 fractional bits: a division
+    /// for each chunk would cost more.
+    factor: u64,
+    /// The weight of words, in millionths.
     words: u64,
+    /// The weight of meaning, in millionths.
     meaning: u64,
 }
 
-impl Weights {
-    /// Gives `meaning` this weight, and words the rest.
-    fn new(meaning: u64) -> Self {
+impl FusionRule {
+    /// Gives `meaning` this weight, and words the rest, for a query that could reach a lexical score.
+    fn new(meaning: u64, reachable: u64) -> Self {
         let meaning = meaning.min(WHOLE);
         Self {
+            factor: (WHOLE << 32).div_ceil(reachable.max(1)),
             words: WHOLE - meaning,
             meaning,
         }
     }
 
+    /// Returns a lexical score in millionths of what the query could reach.
+    fn lexical(self, words: u64) -> u64 {
+        (words * self.factor) >> 32
+    }
+
     /// Returns the weighted sum, in units of 1/[`WHOLE`] of a score.
-    #[inline]
     fn fused(self, lexical: u64, semantic: u64) -> u64 {
         lexical * self.words + semantic * self.meaning
     }
+
+    /// Returns [`Self::fused`] of a chunk whose lexical score is far below 2^32 millionths, as that of every query is, with
+    /// factors of 32 bits: processors multiply several of these at once.
+    #[inline(always)]
+    fn score(self, words: u32, semantic: u32) -> u64 {
+        let product = |one: u32, other: u64| u64::from(one) * u64::from(other as u32);
+        let lexical = product(words, self.factor >> 32) + (product(words, self.factor) >> 32);
+        product(lexical as u32, self.words) + product(semantic, self.meaning)
+    }
+}
+
+/// Returns whether a chunk matches at all.
+#[inline(always)]
+fn is_match(words: u32, semantic: u32) -> bool {
+    (words > 0) | (u64::from(semantic) >= NEAR_ENOUGH)
+}
+
+/// Returns how many chunks match, and whether one of them has at least this score. Neither depends on a branch, because
+/// which chunks match is unpredictable.
+#[inline(always)]
+fn count_matches(
+    words: &[u32; BLOCK],
+    meanings: &[u32; BLOCK],
+    rule: FusionRule,
+    least: u64,
+) -> (u32, bool) {
+    let (mut total, mut good) = (0, 0);
+    for at in 0..BLOCK {
+        let is_match = is_match(words[at], meanings[at]);
+        let is_good = rule.score(words[at], meanings[at]).cast_signed() >= least.cast_signed();
+        total += u32::from(is_match);
+        good |= u32::from(is_match & is_good);
+    }
+    (total, good > 0)
 }
 
 /// Selects the best chunks, by score and then by number. Scores are in units of 1/[`WHOLE`].
@@ -492,27 +524,42 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
         }
     }
 
-    /// Considers the chunks from slot `first` on, and returns how many match. `factor` is the reciprocal of the
-    /// lexical score that the query could reach.
-    #[inline(never)]
-    fn choose(
+    /// Considers the chunks from slot `first` on, and returns how many match.
+    fn choose(&mut self, first: usize, words: &[u32], meanings: &[u32], rule: FusionRule) -> usize {
+        let (words, last_words) = words.as_chunks::<BLOCK>();
+        let (meanings, last_meanings) = meanings.as_chunks::<BLOCK>();
+        let mut total = 0;
+        for (number, (words, meanings)) in words.iter().zip(meanings).enumerate() {
+            let least = self.least;
+            let (matching, has_good) = pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || count_matches(words, meanings, rule, least),
+            );
+            total += matching as usize;
+            if has_good {
+                self.offer_all(first + number * BLOCK, words, meanings, rule);
+            }
+        }
+        let behind = first + words.len() * BLOCK;
+        total + self.offer_all(behind, last_words, last_meanings, rule)
+    }
+
+    /// Considers these chunks one by one, and returns how many match.
+    fn offer_all(
         &mut self,
         first: usize,
         words: &[u32],
         meanings: &[u32],
-        weights: Weights,
-        factor: u64,
+        rule: FusionRule,
     ) -> usize {
-        let (mut total, mut least) = (0, self.least);
+        let mut total = 0;
         for (slot, (words, meaning)) in (first..).zip(words.iter().zip(meanings)) {
-            let semantic = u64::from(*meaning);
-            // Which chunks match is unpredictable, so there is no branch before their score is known.
-            let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
-            total += usize::from(is_match);
-            let score = weights.fused((u64::from(*words) * factor) >> 32, semantic);
-            if is_match & (score >= least) {
-                self.offer(score, slot);
-                least = self.least;
+            if is_match(*words, *meaning) {
+                total += 1;
+                let score = rule.score(*words, *meaning);
+                if score >= self.least {
+                    self.offer(score, slot);
+                }
             }
         }
         total
@@ -541,5 +588,42 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
         self.kept.sort_unstable();
         let kept = self.kept.into_iter();
         kept.map(|(_, number, slot)| (slot, number)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Scores made of factors of 32 bits are those of the rule, and blocks find the same chunks as one after the other.
+        #[test]
+        fn chunks_are_chosen_in_blocks_as_one_by_one(
+            scores in proptest::collection::vec((0..200_000_u32, 0..=1_000_000_u32), 0..300),
+            reachable in 200_000..4_000_000_u64,
+            weight in 0..=WHOLE,
+            most in 1..20_usize,
+        ) {
+            let rule = FusionRule::new(weight, reachable);
+            let words: Vec<u32> = scores.iter().map(|(words, _)| words.saturating_sub(150_000)).collect();
+            let meanings: Vec<u32> = scores.iter().map(|(_, meaning)| *meaning).collect();
+            let mut expected: Vec<(Reverse<u64>, usize)> = Vec::new();
+            for (slot, (words, meaning)) in words.iter().zip(&meanings).enumerate() {
+                let lexical = rule.lexical(u64::from(*words));
+                let score = rule.fused(lexical, u64::from(*meaning));
+                prop_assert_eq!(rule.score(*words, *meaning), score);
+                if *words > 0 || u64::from(*meaning) >= NEAR_ENOUGH {
+                    expected.push((Reverse(score / WHOLE), slot));
+                }
+            }
+            let mut best = TopChunks::new(most, |slot| slot);
+            prop_assert_eq!(best.choose(0, &words, &meanings, rule), expected.len());
+            expected.sort_unstable();
+            expected.truncate(most);
+            let expected: Vec<(usize, usize)> = expected.into_iter().map(|(_, slot)| (slot, slot)).collect();
+            prop_assert_eq!(best.finish(), expected);
+        }
     }
 }
