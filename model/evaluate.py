@@ -191,9 +191,9 @@ def unit_vectors(key, load, texts):
 
 
 def key_of(path):
-    """What vectors depend on: the whole file but its fusion weight (bytes 40 to 43 of the header)."""
+    """What vectors depend on: the whole file but its fusion weight and the discount of it (bytes 40 to 47 of the header)."""
     data = path.read_bytes()
-    return data[:40] + data[44:]
+    return data[:40] + data[48:]
 
 
 def show(name, figures):

@@ -1,15 +1,16 @@
 """The last step: packs the checkpoints into the two files that Sectile carries. The same checkpoints give the same bytes.
 
     python pack.py static CHECKPOINT.npz sectile-static-2.bin --weight W
-    python pack.py transformer CHECKPOINT.npz sectile-transformer-1.bin --weight W
+    python pack.py transformer CHECKPOINT.npz sectile-transformer-1.bin --weight W --discount D
 
-W is the fusion weight that belongs to the model: fused = (1 - W) * lexical / best + W * max(0, cosine); evaluate.py chooses it.
+W and D are the fusion weight that belongs to the model: fused = (1 - w) * lexical / reachable + w * max(0, cosine), with w = W - D * lead, the lead being that of the best
+lexical score over the fifth best, divided by what is reachable.
 
 Format, little-endian. Each part starts at a multiple of 64 bytes; the gaps hold zeros; the file ends where the last part ends.
 
 | part | bytes | content |
 |---|---|---|
-| header | 64 | `SECTEMB2`; u32 kind (1 static, 3 transformer; 2 was a transformer whose maps lay in another order); u32 dims D; u32 layers L; u32 heads; u32 inner width I; u32 positions P; u32 pieces V; u32 vocab_bytes; f32 fusion weight; zeros |
+| header | 64 | `SECTEMB2`; u32 kind (1 static, 3 transformer; 2 was a transformer whose maps lay in another order); u32 dims D; u32 layers L; u32 heads; u32 inner width I; u32 positions P; u32 pieces V; u32 vocab_bytes; f32 fusion weight; f32 its discount; zeros |
 | vocabulary | vocab_bytes | for each piece one length byte and the piece in UTF-8; a piece that continues a word starts with `##` |
 | tensors | | in the order below |
 
@@ -78,7 +79,7 @@ class Writer:
         self.data += bytes(-len(self.data) % ALIGNMENT) + content
 
 
-def pack(tensors, description, weight):
+def pack(tensors, description, weight, discount=0.0):
     kind, pieces = description["kind"], description["pieces"]
     vocabulary = b"".join(bytes([len(piece.encode())]) + piece.encode() for piece in pieces)
     layers = description.get("layers", 0)
@@ -87,7 +88,7 @@ def pack(tensors, description, weight):
     assert count == len(pieces), "a row for each piece"
     inner, positions = (0, 0) if kind == "static" else (len(tensors["0.inner.bias"]), len(tensors["positions.weight.codes"]))
     header = struct.pack(
-        "<8sIIIIIIIIf", MAGIC, KINDS[kind], dims, layers, description.get("heads", 0), inner, positions, count, len(vocabulary), weight
+        "<8sIIIIIIIIff", MAGIC, KINDS[kind], dims, layers, description.get("heads", 0), inner, positions, count, len(vocabulary), weight, discount
     )
     writer = Writer()
     writer.part(header.ljust(64, b"\0"))
@@ -108,11 +109,12 @@ def main():
     arguments.add_argument("checkpoint", type=Path)
     arguments.add_argument("out", type=Path)
     arguments.add_argument("--weight", type=float, required=True, help="the fusion weight")
+    arguments.add_argument("--discount", type=float, default=0.0, help="how much lower it is where words single out one text")
     options = arguments.parse_args()
     tensors, description = load_quantised(options.checkpoint)
     if description["kind"] != options.kind:
         raise SystemExit(f"the checkpoint is of kind {description['kind']}")
-    data = pack(tensors, description, options.weight)
+    data = pack(tensors, description, options.weight, options.discount)
     if len(data) > LARGEST_FILE[options.kind]:
         raise SystemExit(f"{len(data)} bytes are more than {LARGEST_FILE[options.kind]}")
     options.out.write_bytes(data)

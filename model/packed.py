@@ -21,8 +21,8 @@ class Packed:
 
     def __init__(self, path):
         data = Path(path).read_bytes()
-        magic, kind, self.dims, self.layers, self.heads, self.inner, self.positions, self.count, vocab_bytes, self.weight = struct.unpack_from("<8sIIIIIIIIf", data)
-        if magic != MAGIC or kind not in NAMES or any(data[44:64]):
+        magic, kind, self.dims, self.layers, self.heads, self.inner, self.positions, self.count, vocab_bytes, self.weight, self.discount = struct.unpack_from("<8sIIIIIIIIff", data)
+        if magic != MAGIC or kind not in NAMES or any(data[48:64]):
             raise ValueError("not a packed Sectile model")
         self.kind = NAMES[kind]
         self.pieces, self.at = [], 64

@@ -14,7 +14,8 @@ struct PackedModel {
     kind: &'static str,
     checkpoint: &'static str,
     file: &'static str,
-    weight: &'static str,
+    /// The fusion weight that belongs to it.
+    weight: &'static [&'static str],
 }
 
 const MODELS: [PackedModel; 2] = [
@@ -22,13 +23,13 @@ const MODELS: [PackedModel; 2] = [
         kind: "static",
         checkpoint: "checkpoints/static-2.npz",
         file: "sectile-static-2.bin",
-        weight: "0.31",
+        weight: &["--weight", "0.31"],
     },
     PackedModel {
         kind: "transformer",
         checkpoint: "checkpoints/transformer-1.npz",
         file: "sectile-transformer-1.bin",
-        weight: "0.55",
+        weight: &["--weight", "0.7", "--discount", "0.4"],
     },
 ];
 /// The vectors that the static model's script prints. Those of the transformer are floating point, whose last digits depend on
@@ -48,7 +49,7 @@ pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
         pack.current_dir(&folder)
             .args(["pack.py", model.kind, model.checkpoint])
             .arg(rebuilt.join(model.file))
-            .args(["--weight", model.weight]);
+            .args(model.weight);
         process::run(&mut pack)?;
         compare(&folder.join(model.file), &read(&rebuilt.join(model.file))?)?;
     }
@@ -94,8 +95,11 @@ mod tests {
         let readme = fs::read_to_string(readme).unwrap();
         for model in &MODELS {
             let command = format!(
-                "python pack.py {} {} {} --weight {}",
-                model.kind, model.checkpoint, model.file, model.weight
+                "python pack.py {} {} {} {}",
+                model.kind,
+                model.checkpoint,
+                model.file,
+                model.weight.join(" ")
             );
             assert!(readme.contains(&command), "{command}");
         }

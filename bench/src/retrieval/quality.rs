@@ -8,7 +8,7 @@ use std::{collections::HashMap, fs};
 use anyhow::{Context as _, Result, anyhow};
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    Bytes, Corpus, Embedder,
+    Bytes, Corpus, Embedder, MeaningWeight,
     evaluation::{DEPTH, Figures, TestQuery, TestSet, found},
 };
 
@@ -120,7 +120,7 @@ fn with_model(
 ) -> Result<Row> {
     let queries = sets.iter().flat_map(|set| &set.queries);
     let mut remembered = CachedModel::new(model, queries.map(|query| query.text.as_str()));
-    let mut at = |weight: u64, sets: &[TestSet]| {
+    let mut at = |weight: MeaningWeight, sets: &[TestSet]| {
         remembered.weight = weight;
         let mut reader = remembered.reader();
         row(sets, |query| found(corpus, query, Some(&mut *reader)))
@@ -129,18 +129,30 @@ fn with_model(
     show(
         report,
         &format!("{} alone", model.name()),
-        &at(WHOLE, sets)?,
+        &at(fixed(WHOLE), sets)?,
     );
-    let chosen = chosen(|weight| Ok(at(weight, &sets[..1])?[0].ndcg))?;
+    let chosen = chosen(|weight| Ok(at(fixed(weight), &sets[..1])?[0].ndcg))?;
     for (weight, whose) in [
-        (chosen, "best on the first"),
+        (fixed(chosen), "best on the first"),
         (model.weight(), "of its file"),
     ] {
-        let shown = weight as f64 / WHOLE as f64;
-        let what = format!("words and {}, w {shown:.2} {whose}", model.name());
+        let [most, least] = [weight.most, weight.most - weight.discount];
+        let [most, least] = [most, least].map(|share| share as f64 / WHOLE as f64);
+        let what = format!(
+            "words and {}, w {least:.2} to {most:.2} {whose}",
+            model.name()
+        );
         show(report, &what, &at(weight, sets)?);
     }
     at(model.weight(), sets)
+}
+
+/// Returns a weight that is the same for all queries.
+fn fixed(weight: u64) -> MeaningWeight {
+    MeaningWeight {
+        most: weight,
+        discount: 0,
+    }
 }
 
 /// Returns the weight with the best figure; the lowest of equal ones.

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use sectile_markdown::Digest;
-use sectile_retrieval::{Embedder, EmbeddingReader, Vector};
+use sectile_retrieval::{Embedder, EmbeddingReader, MeaningWeight, Vector};
 
 pub(super) struct CachedModel<'m> {
     model: &'m dyn Embedder,
     vectors: HashMap<String, Option<Vector>>,
-    /// In millionths.
-    pub(super) weight: u64,
+    pub(super) weight: MeaningWeight,
 }
 
 impl<'m> CachedModel<'m> {
@@ -44,7 +43,7 @@ impl Embedder for CachedModel<'_> {
         self.model.dimensions()
     }
 
-    fn weight(&self) -> u64 {
+    fn weight(&self) -> MeaningWeight {
         self.weight
     }
 

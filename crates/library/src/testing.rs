@@ -15,7 +15,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Embedder, EmbeddingReader, Vector, built_in};
+use sectile_retrieval::{Embedder, EmbeddingReader, MeaningWeight, Vector, built_in};
 
 use crate::{
     artifacts::{
@@ -273,8 +273,11 @@ impl Embedder for SecondTierModel {
         built_in().unwrap().dimensions() + 128
     }
 
-    fn weight(&self) -> u64 {
-        900_000
+    fn weight(&self) -> MeaningWeight {
+        MeaningWeight {
+            most: 900_000,
+            discount: 0,
+        }
     }
 
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {

@@ -31,6 +31,31 @@ pub enum ModelError {
     OtherKind,
 }
 
+/// The weight of meaning in a search, in millionths; words have the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeaningWeight {
+    /// The weight where the words of a query tell no passages apart.
+    pub most: u64,
+    /// How much lower it is where they single one out altogether.
+    pub discount: u64,
+}
+
+impl MeaningWeight {
+    /// Returns this share of it, in millionths.
+    fn times(self, share: u64) -> Self {
+        let of = |part: u64| part * share / 1_000_000;
+        Self {
+            most: of(self.most),
+            discount: of(self.discount),
+        }
+    }
+
+    /// Returns the weight for a query whose words put the best passages ahead of others by `lead`, in millionths.
+    pub(crate) fn with_lead(self, lead: u64) -> u64 {
+        self.most.saturating_sub(self.discount * lead / 1_000_000)
+    }
+}
+
 /// A model that embeds text.
 pub trait Embedder: Send + Sync {
     /// Returns its name.
@@ -39,12 +64,12 @@ pub trait Embedder: Send + Sync {
     fn fingerprint(&self) -> Digest;
     /// Returns the number of dimensions; a multiple of 64.
     fn dimensions(&self) -> usize;
-    /// Returns the weight of meaning in a search with this model, in millionths; words have the rest.
-    fn weight(&self) -> u64;
-    /// Returns the weight of meaning in a search for `query`, in millionths. It is lower where the model cannot read some of
-    /// the query's letters.
-    fn weight_of(&self, query: &str) -> u64 {
-        self.weight() * scripts::readable_share(&[query]) / 1_000_000
+    /// Returns the weight of meaning in a search with this model.
+    fn weight(&self) -> MeaningWeight;
+    /// Returns the weight of meaning in a search for `query`. It is lower where the model cannot read some of the query's
+    /// letters.
+    fn weight_of(&self, query: &str) -> MeaningWeight {
+        self.weight().times(scripts::readable_share(&[query]))
     }
     /// Returns a reader that embeds one text after another, with a cache.
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
@@ -67,7 +92,7 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
 }
 
 /// The digest of the transformer's file.
-const TRANSFORMER: &str = "ba4b6a66902e675af29807c001bd4f964256378dc405e3762432e8c596e028c8";
+const TRANSFORMER: &str = "45657daaf16583fd6eb2ba6d2089d2e58cbbcab7df3df1f660b22bf8c7ee6d1a";
 
 /// Returns the slower and better model built into the program, made by `model/pack.py`.
 ///

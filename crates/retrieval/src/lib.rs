@@ -27,8 +27,8 @@ pub use corpus::{
     Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
 };
 pub use embedding::{
-    Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
-    transformer,
+    Embedder, EmbeddingReader, MeaningWeight, ModelError, StaticModel, TransformerModel, Vector,
+    built_in, transformer,
 };
 pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,

@@ -34,7 +34,7 @@ pub(super) const MANUALS: &[Manual] = &[
         questions: "bench/manuals/uv.toml",
         site: "mkdocs",
         anchors: AnchorStyle::MkDocs,
-        least: [[66.0, 79.5], [66.0, 81.5], [78.0, 91.5]],
+        least: [[66.0, 79.5], [66.0, 81.5], [79.0, 91.5]],
     },
     Manual {
         name: "fastapi",
@@ -50,7 +50,9 @@ pub(super) const MANUALS: &[Manual] = &[
         questions: "bench/manuals/vite.toml",
         site: "vitepress",
         anchors: AnchorStyle::VitePress,
-        least: [[58.0, 77.5], [65.0, 78.5], [68.0, 85.5]],
+        // The weight of meaning that follows the words (`docs/decisions/0038`) gains a question at the first place and loses
+        // one among the first three.
+        least: [[58.0, 77.5], [65.0, 78.5], [69.0, 84.5]],
     },
 ];
 

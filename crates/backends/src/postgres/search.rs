@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use pgvector::HalfVector;
 use sectile_library::{BackendState, LocatedChunk, LocatedHit, LocatedHits};
 use sectile_retrieval::{
-    Candidate, Lookup, MOST_CORRECTED, Query, Statistics, Vector, Vocabulary, search_candidates,
+    Candidate, Lookup, MOST_CORRECTED, MeaningWeight, Query, Statistics, Vector, Vocabulary,
+    search_candidates,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -175,8 +176,7 @@ pub(super) struct SearchRequest<'a> {
     pub(super) collection: &'a str,
     pub(super) query: &'a Query,
     pub(super) vector: Option<Vector>,
-    /// The weight of meaning, in millionths.
-    pub(super) weight: u64,
+    pub(super) weight: MeaningWeight,
     pub(super) most: usize,
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     embedding::{
-        Embedder, EmbeddingReader, Vector,
+        Embedder, EmbeddingReader, MeaningWeight, Vector,
         vectors::{coarse, kept, nearness, one_over_root, square},
     },
     lexical::{Candidates, Passage, PassageReader, PassageWords, Query, Statistics},
@@ -91,14 +91,14 @@ pub struct Candidate {
 }
 
 /// Returns the `most` best of `candidates`, whose order breaks ties. `meaning` is the query's vector and the weight of
-/// meaning, in millionths; without it only words count. If the candidates are all the chunks there are, the answer is
+/// meaning; without it only words count. If the candidates are all the chunks there are, the answer is
 /// that of a [`super::Corpus`] of them. A hit's number is its index among the candidates.
 #[must_use]
 pub fn search_candidates(
     candidates: &[Candidate],
     statistics: &Statistics,
     query: &Query,
-    meaning: Option<(&[i8], u64)>,
+    meaning: Option<(&[i8], MeaningWeight)>,
     most: usize,
 ) -> SearchResults {
     let passages = candidates.iter();

@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use super::{Corpus, CorpusSegment};
 use crate::{
     embedding::{
-        EmbeddingReader, Vector,
+        EmbeddingReader, MeaningWeight, Vector,
         vectors::{WHOLE, nearnesses},
     },
     lexical::{Match, Phrases, Query, RankedPassages, Remarks},
 };
 
 /// The name of these ranking rules. It changes whenever an answer may.
-pub const FUSION: &str = "sectile-fusion-4";
+pub const FUSION: &str = "sectile-fusion-5";
 
 /// The name of the rules of [`Corpus::near`]. It changes whenever an answer may.
 pub const NEARNESS: &str = "sectile-meaning-1";
@@ -34,6 +34,9 @@ const NEAR_ALONE: u64 = 220_000;
 const MANY: usize = 16_384;
 /// The most chunks whose vectors are compared before a thread looks for more work.
 const STRETCH: usize = 4_096;
+/// The chunks whose lexical scores tell how far words single out the best: the lead of the first over the last of them.
+/// Of two to fifty, this was best on eight sets of questions (`docs/decisions/0038`).
+const LEADERS: usize = 5;
 /// Chunks that are looked at together when the best are chosen.
 const BLOCK: usize = 64;
 /// Adjacent query words are looked for in this many of the best chunks.
@@ -259,7 +262,7 @@ impl Corpus {
     fn found<F: Fn(usize) -> u64>(
         &self,
         ranked: RankedPassages<'_, F>,
-        meanings: Option<(Vec<u32>, u64)>,
+        meanings: Option<(Vec<u32>, MeaningWeight)>,
         slots: &[Range<usize>],
         most: usize,
     ) -> SearchResults {
@@ -345,7 +348,10 @@ impl Stretch<'_> {
 }
 
 /// Returns the vector of a query, and the weight of meaning.
-fn embedded(text: &str, reader: Option<&mut dyn EmbeddingReader>) -> Option<(Vector, u64)> {
+fn embedded(
+    text: &str,
+    reader: Option<&mut dyn EmbeddingReader>,
+) -> Option<(Vector, MeaningWeight)> {
     let reader = reader?;
     let vector = reader.embed(&[text])?;
     Some((vector, reader.model().weight_of(text)))
@@ -359,11 +365,11 @@ fn is_in(slots: &[Range<usize>], slot: usize) -> bool {
 }
 
 /// Returns the `most` best of the chunks in `slots` whose words are ranked. `meanings` holds the similarity of each
-/// chunk and the weight of meaning, both in millionths; without it only words count. `number_of` returns the number that
+/// chunk, in millionths, and the weight of meaning; without it only words count. `number_of` returns the number that
 /// breaks ties. Chunks are returned by their slots.
 pub(super) fn fused<F: Fn(usize) -> u64>(
     ranked: RankedPassages<'_, F>,
-    meanings: Option<(Vec<u32>, u64)>,
+    meanings: Option<(Vec<u32>, MeaningWeight)>,
     slots: &[Range<usize>],
     most: usize,
     number_of: impl Fn(usize) -> usize,
@@ -372,9 +378,10 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     // Not more than there are can be found, and space is reserved for all of them.
     let most = most.min(words.len());
     let has_meaning = meanings.is_some();
-    let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
+    let (meanings, weight) =
+        meanings.unwrap_or_else(|| (vec![0; words.len()], MeaningWeight::default()));
     let meanings = &meanings;
-    let rule = FusionRule::new(weight, ranked.reachable());
+    let rule = FusionRule::new(weight, ranked.reachable(), best_words(words, slots));
     let mut best = TopChunks::new(MOST_COMPARED.max(most), &number_of);
     let totals = slots.iter().map(|range| {
         let (words, meanings) = (&words[range.clone()], &meanings[range.clone()]);
@@ -449,11 +456,15 @@ struct FusionRule {
 }
 
 impl FusionRule {
-    /// Gives `meaning` this weight, and words the rest, for a query that could reach a lexical score.
-    fn new(meaning: u64, reachable: u64) -> Self {
-        let meaning = meaning.min(WHOLE);
+    /// Creates the rule for a query that could reach a lexical score, given the best that chunks have, best first.
+    fn new(weight: MeaningWeight, reachable: u64, best: [u32; LEADERS]) -> Self {
+        let factor = (WHOLE << 32).div_ceil(reachable.max(1));
+        let lexical = |words: u32| ((u64::from(words) * factor) >> 32).min(WHOLE);
+        // How far words single out the best few: where they fail, all chunks are about equally bad.
+        let lead = lexical(best[0]) - lexical(best[LEADERS - 1]);
+        let meaning = weight.with_lead(lead).min(WHOLE);
         Self {
-            factor: (WHOLE << 32).div_ceil(reachable.max(1)),
+            factor,
             words: WHOLE - meaning,
             meaning,
         }
@@ -477,6 +488,30 @@ impl FusionRule {
         let lexical = product(words, self.factor >> 32) + (product(words, self.factor) >> 32);
         product(lexical as u32, self.words) + product(semantic, self.meaning)
     }
+}
+
+/// Returns the best lexical scores of the chunks in `slots`, best first; 0 where there are no more.
+fn best_words(words: &[u32], slots: &[Range<usize>]) -> [u32; LEADERS] {
+    let mut best = [0; LEADERS];
+    for range in slots {
+        for block in words[range.clone()].chunks(BLOCK) {
+            let most = pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || block.iter().fold(0, |most, score| (*score).max(most)),
+            );
+            if most <= best[LEADERS - 1] {
+                continue;
+            }
+            for score in block {
+                let behind = best.partition_point(|better| better >= score);
+                if behind < LEADERS {
+                    best[behind..].rotate_right(1);
+                    best[behind] = *score;
+                }
+            }
+        }
+    }
+    best
 }
 
 /// Returns whether a chunk matches at all.
@@ -603,11 +638,18 @@ mod tests {
         fn chunks_are_chosen_in_blocks_as_one_by_one(
             scores in proptest::collection::vec((0..200_000_u32, 0..=1_000_000_u32), 0..300),
             reachable in 200_000..4_000_000_u64,
-            weight in 0..=WHOLE,
+            weight in (0..=WHOLE, 0..=WHOLE),
             most in 1..20_usize,
         ) {
-            let rule = FusionRule::new(weight, reachable);
             let words: Vec<u32> = scores.iter().map(|(words, _)| words.saturating_sub(150_000)).collect();
+            let all = 0..words.len();
+            let mut sorted = words.clone();
+            sorted.sort_unstable_by_key(|score| Reverse(*score));
+            sorted.resize(sorted.len().max(LEADERS), 0);
+            let best = best_words(&words, &[all]);
+            prop_assert_eq!(&best[..], &sorted[..LEADERS]);
+            let weight = MeaningWeight { most: weight.0, discount: weight.1 };
+            let rule = FusionRule::new(weight, reachable, best);
             let meanings: Vec<u32> = scores.iter().map(|(_, meaning)| *meaning).collect();
             let mut expected: Vec<(Reverse<u64>, usize)> = Vec::new();
             for (slot, (words, meaning)) in words.iter().zip(&meanings).enumerate() {

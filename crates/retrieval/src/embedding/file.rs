@@ -3,7 +3,7 @@
 //! A header of 64 bytes, the word pieces, and tensors, each part at a multiple of 64. A matrix consists of two parts:
 //! 4-bit codes, and a scale for each group of 32. Nothing is unpacked when a file is opened.
 
-use super::ModelError;
+use super::{MeaningWeight, ModelError};
 
 const MARK: &[u8] = b"SECTEMB2";
 const HEAD: usize = 64;
@@ -40,8 +40,7 @@ pub(super) struct Head {
     pub(super) inner: usize,
     pub(super) positions: usize,
     pub(super) pieces: usize,
-    /// The weight of meaning next to words, in millionths.
-    pub(super) weight: u64,
+    pub(super) weight: MeaningWeight,
 }
 
 /// Codes and scales.
@@ -75,10 +74,10 @@ pub(super) fn open(
         return Err(ModelError::OtherKind);
     }
     let size = |at: usize| Ok(number(at)? as usize);
-    let weight = f32::from_bits(number(40)?);
-    if !(0.0..=1.0).contains(&weight) {
-        return Err(ModelError::Damaged);
-    }
+    let millionths = |at: usize| match f32::from_bits(number(at)?) {
+        share @ 0.0..=1.0 => Ok((f64::from(share) * 1_000_000.0).round() as u64),
+        _ => Err(ModelError::Damaged),
+    };
     let head = Head {
         dimensions: size(12)?,
         layers: size(16)?,
@@ -86,7 +85,10 @@ pub(super) fn open(
         inner: size(24)?,
         positions: size(28)?,
         pieces: size(32)?,
-        weight: (f64::from(weight) * 1_000_000.0).round() as u64,
+        weight: MeaningWeight {
+            most: millionths(40)?,
+            discount: millionths(44)?,
+        },
     };
     if head.dimensions == 0 || !head.dimensions.is_multiple_of(64) {
         return Err(ModelError::OtherKind);

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use sectile_markdown::Digest;
 
 use super::{
-    Embedder, EmbeddingReader, ModelError, Vector,
+    Embedder, EmbeddingReader, MeaningWeight, ModelError, Vector,
     file::{self, ADDED, GROUP, GROUP_BYTES, Head, Matrix, ModelKind, whole_scale},
     pieces::{PieceVocabulary, runs},
     scripts::is_readable,
@@ -247,7 +247,7 @@ impl Embedder for StaticModel {
         DIMENSIONS
     }
 
-    fn weight(&self) -> u64 {
+    fn weight(&self) -> MeaningWeight {
         self.head.weight
     }
 

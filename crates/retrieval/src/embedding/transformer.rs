@@ -23,11 +23,13 @@ use sectile_markdown::Digest;
 
 use self::layers::{Encoder, Scratch};
 use super::{
-    Embedder, EmbeddingReader, ModelError, Vector,
+    Embedder, EmbeddingReader, MeaningWeight, ModelError, Vector,
     file::{self, Head, ModelKind},
     pieces::PieceVocabulary,
-    scripts::is_readable,
+    scripts::{is_readable, readable_share},
+    vectors::WHOLE,
 };
+use crate::analysis::fold;
 
 /// The name of this arithmetic. It changes whenever a vector may.
 const ARITHMETIC: &str = "sectile-encoder-3";
@@ -39,6 +41,12 @@ const MOST_WINDOWS: usize = 4;
 const MOST_ABOVE: usize = 40;
 /// The most tokens encoded in one batch, whose passages share the cost of unpacking the weights.
 const TOKENS_TOGETHER: usize = 256;
+
+/// The share of the letters of a query, in millionths, that have to be in words the model knows for its vector to count in
+/// full, and what is left of its weight if none are. English queries have 0.7 to 0.9, French ones 0.4, German ones 0.2. Of
+/// 0.5 to 0.8 and of 0.3 to 0.8, these were best on eight sets (`docs/decisions/0038`).
+const ENOUGH_KNOWN: u64 = 700_000;
+const LEAST_TRUST: u64 = 800_000;
 
 /// The pieces at the start of the vocabulary.
 const SPECIAL: [&str; 4] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"];
@@ -86,15 +94,34 @@ impl TransformerModel {
         self
     }
 
+    fn vocabulary(&self) -> &PieceVocabulary {
+        self.vocabulary.get_or_init(|| {
+            PieceVocabulary::new(self.words, self.head.pieces).with_unknown(UNKNOWN)
+        })
+    }
+
+    /// Returns the share of the letters of a text that are in words the model knows as a whole, in millionths.
+    fn known_share(&self, text: &str) -> u64 {
+        let (mut known, mut all) = (0, 0);
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        for word in words.map(fold).filter(|word| !word.is_empty()) {
+            let letters = word.chars().count() as u64;
+            all += letters;
+            known += letters * u64::from(self.vocabulary().has_word(&word));
+        }
+        match all {
+            0 => WHOLE,
+            all => known * WHOLE / all,
+        }
+    }
+
     /// Returns the tokens of the windows of a passage given in parts, the last of which is its text. There is at least one,
     /// unless the model cannot read the passage.
     fn windows(&self, parts: &[&str]) -> Vec<Vec<u32>> {
         if !is_readable(parts) {
             return Vec::new();
         }
-        let vocabulary = self.vocabulary.get_or_init(|| {
-            PieceVocabulary::new(self.words, self.head.pieces).with_unknown(UNKNOWN)
-        });
+        let vocabulary = self.vocabulary();
         let (text, headings) = parts.split_last().unwrap_or((&"", &[]));
         let mut above = Vec::new();
         for heading in headings {
@@ -148,8 +175,15 @@ impl Embedder for TransformerModel {
         self.head.dimensions
     }
 
-    fn weight(&self) -> u64 {
+    fn weight(&self) -> MeaningWeight {
         self.head.weight
+    }
+
+    /// It is also lower where the query has few words that the model knows, as in languages other than English.
+    fn weight_of(&self, query: &str) -> MeaningWeight {
+        let known = self.known_share(query).min(ENOUGH_KNOWN);
+        let share = LEAST_TRUST + (WHOLE - LEAST_TRUST) * known / ENOUGH_KNOWN;
+        self.weight().times(readable_share(&[query])).times(share)
     }
 
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {

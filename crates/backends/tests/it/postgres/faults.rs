@@ -11,7 +11,7 @@ use sectile_library::{
     SearchQuery, StorageError, VectorIndexing as _, VectorQuery, VectorSearch as _,
 };
 use sectile_markdown::Digest;
-use sectile_retrieval::{Embedder, EmbeddingReader};
+use sectile_retrieval::{Embedder, EmbeddingReader, MeaningWeight};
 use sectile_test_servers::{Fault, Postgres as Server, Proxy};
 
 use super::fixture::{
@@ -326,7 +326,7 @@ impl Embedder for OtherModel {
         model().dimensions()
     }
 
-    fn weight(&self) -> u64 {
+    fn weight(&self) -> MeaningWeight {
         model().weight()
     }
 

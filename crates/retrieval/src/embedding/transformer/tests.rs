@@ -170,6 +170,20 @@ fn text_that_it_cannot_read_has_no_vector() {
 }
 
 #[test]
+fn meaning_counts_less_in_languages_that_it_hardly_knows() {
+    let model = transformer().unwrap();
+    let weight = |query: &str| model.weight_of(query);
+    assert_eq!(weight("Where is the water kept?"), model.weight());
+    assert_eq!(weight("42?"), model.weight());
+    let german = weight("Wohin fließt überschüssiges Schleusenwasser?");
+    assert!(german.most < model.weight().most, "{german:?}");
+    assert!(german.most >= model.weight().most * 4 / 5, "{german:?}");
+    // Letters that it cannot read take their share as well.
+    let mixed = weight("water вода");
+    assert!(mixed.most < model.weight().most * 3 / 5, "{mixed:?}");
+}
+
+#[test]
 fn the_digest_of_the_model_is_known() {
     let model = TransformerModel::new("x", FILE).unwrap();
     assert_eq!(transformer().unwrap().fingerprint(), model.fingerprint());

@@ -54,7 +54,7 @@ fn the_demo_finds_reads_edits_and_undoes_then_shows_structure_and_a_verified_quo
         "\"exact_text\": \"Boats at ten, music at noon.\"",
         "\"verified\":true",
         "sectile://docs/",
-        "\"ranking\":\"sectile-docs-2+sectile-bm25f-5+sectile-fusion-4+static-",
+        "\"ranking\":\"sectile-docs-2+sectile-bm25f-5+sectile-fusion-5+static-",
     ] {
         assert!(rest.contains(shown), "{shown} is not in {rest}");
     }
