@@ -24,7 +24,8 @@ pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
     Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, NEARNESS, NearChunk,
-    Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
+    Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, VectorRecord, record_rules,
+    search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
