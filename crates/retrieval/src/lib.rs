@@ -13,6 +13,7 @@ mod embedding;
 pub mod evaluation;
 mod fixed_point;
 mod headings;
+mod lenient_query;
 mod lexical;
 mod sections;
 mod store;
@@ -31,6 +32,7 @@ pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
     transformer,
 };
+pub use lenient_query::LenientQuery;
 pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,

@@ -3,6 +3,8 @@
 
 /// What goes wrong with the servers, one by one.
 mod faults;
+/// The second tier in each of them.
+mod second_tier;
 
 use serde_json::{Value, json};
 
