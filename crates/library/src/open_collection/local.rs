@@ -233,6 +233,10 @@ impl CollectionIndex for LocalIndex {
         Ok((hits, state))
     }
 
+    fn lenient_query(&self, text: &str) -> SearchQuery {
+        SearchQuery::lenient(text, self.current().answering()).0
+    }
+
     fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<LocatedChunk> {
         let snapshot = self.current();
         let document = snapshot.position(notebook)?;

@@ -1,11 +1,14 @@
-use std::process::{Output, Stdio as Pipe};
+use std::{
+    fs,
+    process::{Output, Stdio as Pipe},
+};
 
 use sectile_retrieval::{Embedder as _, transformer};
 use serde_json::{Value, json};
 
 use super::{client, comparable};
 use crate::{
-    fixture::{Backends, Era, Where, wait_for},
+    fixture::{Backends, Era, Where, sectile, wait_for},
     notebook::{Client, Library, dice::Dice},
 };
 
@@ -29,6 +32,31 @@ fn larger(notebooks: usize) -> (Library, Dice) {
 
 fn tier_of(client: &mut Client<'_>) -> Value {
     client.search("water")["metadata"]["tier"].clone()
+}
+
+/// Evaluates questions of more words than a server takes, each with one right answer.
+fn evaluated(library: &Library, backends: &Backends) -> Value {
+    let (mut queries, mut judgements) = (String::new(), "query\tdocument\tscore\n".to_owned());
+    for number in 0..4 {
+        let name = format!("n{number:03}.md");
+        let text = fs::read_to_string(library.vault.root().join("lab").join(&name)).unwrap();
+        let words: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let words = words.join(" ").repeat(2);
+        assert!(words.split_whitespace().count() > 32);
+        queries += &format!("{}\n", json!({ "_id": number.to_string(), "text": words }));
+        judgements += &format!("{number}\t{name}\t1\n");
+    }
+    let folder = library.vault.outside().join("questions");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("queries.jsonl"), queries).unwrap();
+    fs::write(folder.join("qrels.tsv"), judgements).unwrap();
+    let mut command = sectile();
+    command.args(["notebook", "eval", "--json", "--collection", "lab"]);
+    command.arg(&folder).arg("--library");
+    command.arg(library.vault.config(&backends.settings()));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
@@ -58,6 +86,11 @@ fn every_storage_and_index_has_the_second_tier_and_answers_alike() {
         let active = client.call("describe_world", json!({}))["retrieval"]["active"].clone();
         assert_eq!(active["tier"], "transformer", "{place:?}: {active}");
         assert_eq!(active["model"], transformer().unwrap().name(), "{active}");
+        let report = evaluated(&library, &backends);
+        assert_eq!(report["tier"], "transformer", "{place:?}: {report}");
+        assert_eq!(report["queries"], 4, "{place:?}: {report}");
+        let first = &report["words_and_meaning"]["mrr_at_10"];
+        assert_eq!(first, 100.0, "{place:?}: {report}");
         let expected = expected.get_or_insert_with(|| answers.clone());
         for (question, (one, other)) in questions.iter().zip(answers.iter().zip(expected)) {
             assert_eq!(one, other, "{place:?}: {question}");
