@@ -55,7 +55,7 @@ pub(super) struct IndexArgs {
     /// Destination of the index [default: where a server with the same settings looks].
     #[arg(long, value_name = "WHERE")]
     pub(super) to: Option<IndexDestination>,
-    /// Last tier to build [default: transformer; static in a database, which has no other].
+    /// Last tier to build [default: transformer].
     #[arg(long, value_name = "TIER")]
     pub(super) tier: Option<TierName>,
     /// Threads that fill the transformer tier [default: half of the cores].

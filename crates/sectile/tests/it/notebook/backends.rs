@@ -3,7 +3,6 @@
 
 /// What goes wrong with the servers, one by one.
 mod faults;
-/// The second tier in each of them.
 mod second_tier;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! The second tier in every storage and index: the same answers, and a fill that goes on after a kill.
+
 use std::{
     fs,
     process::{Output, Stdio as Pipe},
