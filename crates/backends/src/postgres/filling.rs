@@ -11,7 +11,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    ANALYZE, Postgres, WRITING,
+    ANALYZE, Postgres, READY, WRITING,
     failure::PostgresFailure,
     graph,
     rows::{self, CollectionRow},
@@ -22,6 +22,8 @@ use super::{
 };
 
 const LOCK: &str = "SELECT pg_try_advisory_lock($1)";
+/// Also ends a transaction that failed.
+const UNLOCK: &str = "ROLLBACK; SELECT pg_advisory_unlock_all()";
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL jit = off";
 const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";
 const HEAD: &str =
@@ -75,7 +77,8 @@ pub(super) async fn lock(session: &Session, name: &str) -> Result<(), PostgresFa
     }
 }
 
-/// The right to fill the second tier of a collection. The connection is closed at the end, which releases the lock.
+/// The right to fill the second tier of a collection. The connection is closed at the end, which would release the lock too,
+/// but a moment later.
 pub(super) struct PostgresFilling<'a> {
     pub(super) postgres: &'a Postgres,
     pub(super) session: Session,
@@ -84,6 +87,24 @@ pub(super) struct PostgresFilling<'a> {
     pub(super) model: Vec<u8>,
     /// Number of vectors stored.
     pub(super) kept: usize,
+}
+
+impl Drop for PostgresFilling<'_> {
+    fn drop(&mut self) {
+        let unlocking = async {
+            let client = self.session.client()?;
+            Ok::<(), PostgresFailure>(client.batch_execute(UNLOCK).await?)
+        };
+        let unlocking = async { unlocking.await.map_err(|failure| failure.error) };
+        if self
+            .postgres
+            .waiting
+            .run(READY, &|| false, unlocking)
+            .is_err()
+        {
+            tracing::debug!("the lock of a filler ends with its connection");
+        }
+    }
 }
 
 impl PostgresFilling<'_> {
