@@ -9,8 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
-use sectile_library::{SearchQuery, VectorQuery, VectorSearch as _};
-use sectile_retrieval::built_in;
+use sectile_library::{SearchQuery, VectorQuery, VectorSearch as _, tiers::Models};
 use sectile_test_servers::{Postgres as Database, S3};
 use serde_json::json;
 
@@ -123,6 +122,8 @@ fn load(
     let to_database = |settings: &Path| {
         let mut command = Command::new(bench.binaries.join("sectile"));
         command.args(["notebook", "index", "--json", "--to", "postgres"]);
+        // The transformer tier is measured with an index in a folder.
+        command.args(["--tier", "static"]);
         command.arg(settings).arg(LIBRARY);
         finish(&mut command)
     };
@@ -196,7 +197,7 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
         password: Some(PASSWORD.to_owned()),
         ..PostgresSettings::new(format!("postgres://{ROLE}@{}/{NAME}", database.address()))
     };
-    let index = Postgres::new(&settings, BlockingRuntime::new()?, built_in()?)?;
+    let index = Postgres::new(&settings, BlockingRuntime::new()?, Models::built_in()?)?;
     let state = index.state(LIBRARY)?;
     let mut at = 0;
     let mut ask = |only_statements: bool| {

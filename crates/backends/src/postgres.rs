@@ -5,6 +5,7 @@
 
 mod batch;
 mod failure;
+mod filling;
 mod graph;
 mod rows;
 mod schema;
@@ -20,15 +21,16 @@ use std::{
 };
 
 use sectile_library::{
-    BackendState, Change, IndexedNotebook, LocatedChunk, LocatedHits, StorageError, VectorIndexing,
-    VectorQuery, VectorSearch,
+    BackendState, Change, IndexedNotebook, LocatedChunk, LocatedHits, StorageError, TierFilling,
+    VectorIndexing, VectorQuery, VectorSearch, tiers::Models,
 };
 use sectile_retrieval::{Embedder, record_rules};
 
 use self::{
     batch::{Batch, BatchBuilder},
     failure::{PostgresFailure, PostgresFailureKind},
-    rows::LOCATED,
+    filling::PostgresFilling,
+    rows::{CollectionRow, LOCATED},
     search::{ReadTransaction, SearchRequest, Vocabularies},
     session::Sessions,
     terms::TermChanges,
@@ -42,8 +44,8 @@ const WRITING: Duration = Duration::from_secs(3_600);
 const READY: Duration = Duration::from_secs(2);
 /// The columns that the query planner needs statistics for. Vectors are left out: analyzing them takes long.
 const ANALYZE: &str =
-    "ANALYZE sectile.chunk (collection, id, block, path, number, digest, square), sectile.posting,
-    sectile.term, sectile.notebook";
+    "ANALYZE sectile.chunk (collection, id, block, path, number, digest, square, key), sectile.posting,
+    sectile.term, sectile.notebook, sectile.meaning (collection, model, key, square)";
 /// The most chunks returned for one prefix of a digest.
 const SAME_DIGITS: i64 = 16;
 
@@ -64,17 +66,27 @@ pub(crate) fn check_connection(connection: &str) -> Result<(), &'static str> {
 struct PostgresTuning {
     /// The version of the rules by which records are made.
     records: String,
+    /// The model of the first tier.
+    first: &'static dyn Embedder,
+    /// The model of the second tier, if there is one.
+    second: Option<SecondModel>,
     statement_timeout: Duration,
     candidates: usize,
     exact_below: u64,
     batch: usize,
 }
 
+/// The model of the second tier.
+struct SecondModel {
+    model: &'static dyn Embedder,
+    /// The bytes of its fingerprint, as stored.
+    fingerprint: Vec<u8>,
+}
+
 /// An index in PostgreSQL. Connections are opened lazily.
 pub struct Postgres {
     sessions: Sessions,
     waiting: BlockingRuntime,
-    embedder: &'static dyn Embedder,
     rules: PostgresTuning,
     /// The time that a read may take in all.
     reading: Duration,
@@ -87,14 +99,19 @@ impl Postgres {
     pub fn new(
         settings: &PostgresSettings,
         waiting: BlockingRuntime,
-        embedder: &'static dyn Embedder,
+        models: Models,
     ) -> Result<Self, StorageError> {
+        let second = models.second.map(|model| SecondModel {
+            model,
+            fingerprint: model.fingerprint().as_bytes().to_vec(),
+        });
         Ok(Self {
             sessions: Sessions::new(settings)?,
             waiting,
-            embedder,
             rules: PostgresTuning {
-                records: record_rules(embedder),
+                records: record_rules(models.first),
+                first: models.first,
+                second,
                 statement_timeout: settings.statement_timeout,
                 candidates: settings.candidates.max(1),
                 exact_below: settings.exact_below,
@@ -165,11 +182,11 @@ impl Postgres {
                 IndexWrite::Last(terms) => break *terms,
             }
         };
-        let (mut state, is_much) = self.write(writer.finish(as_of, terms))?;
-        let is_large = state.chunks >= self.rules.exact_below;
-        if is_large == state.is_exact || is_new {
-            match self.write(self.adjust_graph(collection)) {
-                Ok(has_graph) => state.is_exact = !has_graph,
+        let (mut written, is_much) = self.write(writer.finish(as_of, terms))?;
+        let is_large = graph::is_wanted(&written, self.rules.exact_below);
+        if is_large != written.has_graph || is_new || (written.tier_graph && !is_large) {
+            match self.write(self.adjust_graphs(collection)) {
+                Ok(adjusted) => written = adjusted.unwrap_or(written),
                 // The changes are committed, and searches do without a graph.
                 Err(error) => {
                     tracing::warn!(%error, "the graph of a collection could not be built")
@@ -179,12 +196,17 @@ impl Postgres {
         if is_much && let Err(error) = self.write(self.analyze()) {
             tracing::warn!(%error, "the database could not analyze the changed tables");
         }
-        Ok(state)
+        written.state(&self.rules).map_err(|failure| failure.error)
     }
 
-    async fn adjust_graph(&self, collection: &str) -> Result<bool, PostgresFailure> {
+    async fn adjust_graphs(
+        &self,
+        collection: &str,
+    ) -> Result<Option<CollectionRow>, PostgresFailure> {
         let session = self.sessions.take().await?;
-        graph::adjust(session, collection, self.rules.exact_below).await
+        let adjusted = graph::adjust(&session, collection, &self.rules).await?;
+        session.done().await?;
+        Ok(adjusted)
     }
 
     async fn analyze(&self) -> Result<(), PostgresFailure> {
@@ -201,8 +223,7 @@ impl Postgres {
         SearchRequest {
             collection: question.collection,
             query: question.query.parsed(),
-            vector: self.embedder.reader().embed(&[question.query.text()]),
-            weight: self.embedder.weight_of(question.query.text()),
+            text: question.query.text(),
             most: question.most,
         }
     }
@@ -229,7 +250,7 @@ impl VectorSearch for Postgres {
 
     fn state(&self, collection: &str) -> Result<BackendState, StorageError> {
         self.read_collection(collection, async |reading| {
-            let state = reading.collection.state()?;
+            let state = reading.collection.state(&self.rules)?;
             reading.done().await?;
             Ok(state)
         })
@@ -370,14 +391,34 @@ impl VectorIndexing for Postgres {
             let session = self.sessions.take().await?;
             let found = update::begin(&session, collection).await?;
             if let Some(found) = &found {
+                update::forget(&session, found.meaning).await?;
                 update::clear(&session, found.id).await?;
             }
             session.done().await?;
-            if found.is_some_and(|found| found.has_graph) {
-                self.adjust_graph(collection).await?;
+            if found.is_some() {
+                self.adjust_graphs(collection).await?;
             }
             Ok(())
         })
+    }
+
+    fn fill_tier<'a>(
+        &'a self,
+        collection: &'a str,
+        model: &'a dyn Embedder,
+    ) -> Result<Box<dyn TierFilling + 'a>, StorageError> {
+        let session = self.write(async {
+            let session = self.sessions.take().await?;
+            filling::lock(&session, collection).await?;
+            Ok(session)
+        })?;
+        Ok(Box::new(PostgresFilling {
+            postgres: self,
+            session,
+            collection,
+            model: model.fingerprint().as_bytes().to_vec(),
+            kept: 0,
+        }))
     }
 }
 

@@ -4,6 +4,7 @@
 //! another segment. The bytes written for a segment depend on its documents and the model, not on threads, order or
 //! interruptions.
 
+mod database;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use sectile_retrieval::{
 };
 use serde::Serialize;
 
+pub use self::database::fill_database;
 use crate::{
     error::LibraryError,
     indexing::{IndexingError, passage_of},

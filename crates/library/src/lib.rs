@@ -37,6 +37,7 @@ pub use self::error::{FailedPart, GoneReason, LibraryError};
 pub use self::query::SearchQuery;
 pub use self::storage::{
     ARTIFACTS, ArtifactStorage, BackendState, Change, IndexedNotebook, LocatedChunk, LocatedHit,
-    LocatedHits, NotebookFile, NotebookStamp, NotebookStorage, StorageError, StorageLimit, TOP,
-    VectorIndexing, VectorQuery, VectorSearch, is_at_top, is_collection_name, is_notebook,
+    LocatedHits, NotebookFile, NotebookGap, NotebookKeys, NotebookStamp, NotebookStorage,
+    StorageError, StorageLimit, TOP, TierFilling, TierGaps, VectorIndexing, VectorQuery,
+    VectorSearch, is_at_top, is_collection_name, is_notebook,
 };

@@ -22,7 +22,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Chunk, ChunkDigest, Correction, Form};
+use sectile_retrieval::{Chunk, ChunkDigest, Corpus, Correction, Form};
 
 pub(super) use crate::open_collection::snapshot::unharmed;
 use crate::{
@@ -79,6 +79,10 @@ trait CollectionIndex: Send + Sync {
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError>;
+    /// Reads a question of any length. An index that cannot tell how frequent words are keeps the first ones of a long one.
+    fn lenient_query(&self, text: &str) -> SearchQuery {
+        SearchQuery::lenient(text, &Corpus::new(Vec::new(), &[])).0
+    }
     /// Returns the chunk of a notebook with this span, if that needs no request to a backend.
     fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<LocatedChunk>;
     /// Returns the chunks whose digests begin with these digits, in order.
@@ -288,6 +292,11 @@ impl OpenCollection {
     /// Compares the index with the storage, and indexes what changed.
     pub fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
         self.index.refresh(stop)
+    }
+
+    /// Reads a question of any length. If it is too long, words that say little are left out.
+    pub fn lenient_query(&self, text: &str) -> SearchQuery {
+        self.index.lenient_query(text)
     }
 
     /// Returns the best `most` passages for a query, best first.

@@ -1,6 +1,6 @@
 //! A query, parsed once for everything that searches with it.
 
-use sectile_retrieval::{Corpus, Query, QueryError};
+use sectile_retrieval::{Corpus, LenientQuery, Query, QueryError};
 
 /// A query as text and parsed. The lexical index uses the parsed form, the embedding models the text.
 #[derive(Clone, Debug)]
@@ -23,9 +23,12 @@ impl SearchQuery {
     /// Parses a question of any length. If it is too long, the words that say least about `corpus` are left out; returns
     /// them too, the most frequent first.
     pub(crate) fn lenient(text: &str, corpus: &Corpus) -> (Self, Vec<String>) {
-        let (parsed, dropped) = corpus.lenient_query(text);
-        let kept: Vec<&str> = parsed.terms().collect();
-        let text = kept.join(" ");
+        let LenientQuery {
+            query: parsed,
+            text,
+            dropped,
+        } = LenientQuery::new(text, corpus);
+        let text = text.into_owned();
         (Self { text, parsed }, dropped)
     }
 

@@ -1,12 +1,12 @@
 //! Storages of notebooks and artifacts, and external indexes: the contract of every backend, independent of how it
 //! works.
 
-use std::any::Any;
+use std::{any::Any, collections::HashSet};
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Chunk, Match, Record, Remarks};
+use sectile_retrieval::{Chunk, Embedder, Match, Record, Remarks, VectorKey, VectorRecord};
 
-use crate::{manual_page::NoteCut, query::SearchQuery};
+use crate::{manual_page::NoteCut, query::SearchQuery, tiers::Tier};
 
 /// The folder of a collection that holds derived artifacts.
 pub const ARTIFACTS: &str = "_artifacts";
@@ -286,6 +286,10 @@ pub struct BackendState {
     pub chunks: u64,
     /// Whether all vectors are compared, as opposed to those that a graph search visits.
     pub is_exact: bool,
+    /// The tier that answers.
+    pub tier: Tier,
+    /// The name of its model.
+    pub model: &'static str,
 }
 
 /// A search request to a backend.
@@ -399,6 +403,82 @@ pub trait VectorIndexing: VectorSearch {
     /// # Errors
     /// When the backend fails.
     fn remove(&self, collection: &str) -> Result<(), StorageError>;
+
+    /// Takes the exclusive right to fill the second tier of a collection with vectors of `model`. The collection can be
+    /// updated meanwhile.
+    ///
+    /// # Errors
+    /// As [`VectorSearch::state`], or when another process is filling it.
+    fn fill_tier<'a>(
+        &'a self,
+        collection: &'a str,
+        model: &'a dyn Embedder,
+    ) -> Result<Box<dyn TierFilling + 'a>, StorageError>;
+}
+
+/// The exclusive right to fill the second tier of a collection in a backend, with one model. Vectors are kept by the
+/// passage they belong to, and survive when its notebook is indexed again.
+pub trait TierFilling {
+    /// Returns what is missing now.
+    ///
+    /// # Errors
+    /// As [`VectorSearch::state`].
+    fn gaps(&mut self) -> Result<TierGaps, StorageError>;
+
+    /// Records the passages of notebooks, and returns those of them that have a vector. Notebooks that are indexed in
+    /// another state are left as they are.
+    ///
+    /// # Errors
+    /// When the backend fails.
+    fn known(&mut self, notebooks: &[NotebookKeys]) -> Result<HashSet<VectorKey>, StorageError>;
+
+    /// Stores vectors durably, and returns when they are. Searches do not use them yet.
+    ///
+    /// # Errors
+    /// When the backend fails.
+    fn keep(&mut self, vectors: &[VectorRecord]) -> Result<(), StorageError>;
+
+    /// Lets the second tier answer if every chunk has a vector, and removes vectors that are no longer needed. Returns
+    /// whether it answers. Waits for a process that is updating the collection, unless `stop` returns `true`.
+    ///
+    /// # Errors
+    /// As [`VectorSearch::state`].
+    fn finish(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, StorageError>;
+}
+
+/// The part of a collection's second tier that is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TierGaps {
+    /// A number that changes with every update of the collection.
+    pub revision: i64,
+    /// Number of chunks in the collection.
+    pub chunks: usize,
+    /// Notebooks with chunks that have no vector, sorted by path.
+    pub notebooks: Vec<NotebookGap>,
+}
+
+/// A notebook whose chunks do not all have a vector of the second tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotebookGap {
+    /// Its path in the collection.
+    pub notebook: NotePath,
+    /// The digest of its bytes when it was indexed.
+    pub digest: Digest,
+    /// Number of its chunks.
+    pub chunks: usize,
+    /// Number of its chunks that have no vector.
+    pub missing: usize,
+}
+
+/// The passages of a notebook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotebookKeys {
+    /// Its path in the collection.
+    pub notebook: NotePath,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// The keys of its chunks, in order.
+    pub keys: Vec<VectorKey>,
 }
 
 /// Returns whether a file of a collection is a notebook, judging by its path.

@@ -42,8 +42,3 @@ impl Models {
         })
     }
 }
-
-/// Returns the name of the first tier's model.
-pub(crate) fn first_model() -> &'static str {
-    built_in().map_or("none", Embedder::name)
-}

@@ -19,7 +19,7 @@ use std::{ops::Range, sync::Arc};
 use self::documents::Documents;
 pub use self::{
     documents::DocumentLocation,
-    records::{Candidate, Record, RecordBuilder, record_rules, search_candidates},
+    records::{Candidate, Record, RecordBuilder, VectorRecord, record_rules, search_candidates},
     search::{ChunkHit, FUSION, NEARNESS, NearChunk, SearchResults},
     segment::{Chunk, ChunkDigest, Segment, SegmentBuilder},
 };

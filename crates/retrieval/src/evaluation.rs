@@ -8,7 +8,7 @@ use sectile_markdown::Span;
 
 use crate::{
     Bytes, Chunk, ChunkDigest, Corpus, DocumentLocation, Embedder, EmbeddingReader, FormatError,
-    Passage, Segment, SegmentBuilder,
+    LenientQuery, Passage, Segment, SegmentBuilder,
 };
 
 /// The number of results considered per query.
@@ -157,14 +157,14 @@ impl TestSet {
     }
 }
 
-/// Returns the numbers of the documents found for a query of any length, best first.
+/// Returns the numbers of the documents found for a query of any length, best first, as a server finds them.
 pub fn found(
     corpus: &Corpus,
     query: &TestQuery,
     reader: Option<&mut dyn EmbeddingReader>,
 ) -> Vec<usize> {
-    let (parsed, _) = corpus.lenient_query(&query.text);
-    let found = corpus.search(&parsed, &query.text, reader, DEPTH);
+    let asked = LenientQuery::new(&query.text, corpus);
+    let found = corpus.search(&asked.query, &asked.text, reader, DEPTH);
     let documents = found.hits.iter().map(|hit| corpus.document_of(hit.chunk));
     documents.collect()
 }
@@ -207,6 +207,44 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::built_in;
+
+    /// A query that no server would take as it is finds what the words that it is reduced to find.
+    #[test]
+    fn queries_of_any_length_are_searched_for_by_the_words_that_say_most() {
+        let document = |id: &str, text: &str| TestDocument {
+            id: id.to_owned(),
+            title: String::new(),
+            text: text.to_owned(),
+        };
+        let many: Vec<String> = (0..60).map(|number| format!("word{number}")).collect();
+        let all = many.join(" ");
+        let set = TestSet {
+            documents: vec![
+                document("a", &format!("{all} harbour")),
+                document("b", &all),
+                document("c", &all),
+            ],
+            ..TestSet::default()
+        };
+        let model = built_in().unwrap();
+        let file = Bytes::new(set.segment(model));
+        let corpus = set.corpus(&file, model).unwrap();
+        for repeated in [1, 500] {
+            let text = format!("harbour {}", vec![all.as_str(); repeated].join(" "));
+            let asked = LenientQuery::new(&text, &corpus);
+            assert!(!asked.dropped.is_empty() && asked.text.len() <= crate::MAX_QUERY_BYTES);
+            let mut reader = model.reader();
+            let query = TestQuery {
+                id: "q".to_owned(),
+                text,
+            };
+            assert_eq!(found(&corpus, &query, Some(&mut *reader))[0], 0);
+            assert_eq!(found(&corpus, &query, None)[0], 0);
+        }
+        let short = LenientQuery::new("Where is the harbour?", &corpus);
+        assert_eq!(short.text, "Where is the harbour?");
+    }
 
     #[test]
     fn figures_are_what_the_formulas_say() {

@@ -13,6 +13,7 @@ mod embedding;
 pub mod evaluation;
 mod fixed_point;
 mod headings;
+mod lenient_query;
 mod lexical;
 mod sections;
 mod store;
@@ -24,12 +25,14 @@ pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
     Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, NEARNESS, NearChunk,
-    Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, record_rules, search_candidates,
+    Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, VectorRecord, record_rules,
+    search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, MeaningWeight, ModelError, StaticModel, TransformerModel, Vector,
     built_in, transformer,
 };
+pub use lenient_query::LenientQuery;
 pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,

@@ -162,6 +162,7 @@ pub(super) struct ChunkColumns {
     square: Vec<i32>,
     vector: Vec<HalfVector>,
     words: Vec<Vec<u8>>,
+    key: Vec<Vec<u8>>,
 }
 
 impl ChunkColumns {
@@ -183,13 +184,14 @@ impl ChunkColumns {
             .push(i32::try_from(record.square()).unwrap_or(i32::MAX));
         self.vector.push(search::half(&record.vector));
         self.words.push(record.words.encoded);
+        self.key.push(record.key.as_bytes().to_vec());
     }
 
     pub(super) fn parameters<'a>(
         &'a self,
         collection: &'a i64,
         block: &'a i32,
-    ) -> [&'a (dyn ToSql + Sync); 17] {
+    ) -> [&'a (dyn ToSql + Sync); 18] {
         let [heading, trail, body] = &self.lengths;
         [
             collection,
@@ -209,6 +211,7 @@ impl ChunkColumns {
             &self.square,
             &self.vector,
             &self.words,
+            &self.key,
         ]
     }
 }

@@ -101,7 +101,8 @@ const OTHER_RULES: &str = "The index in PostgreSQL was built with another model 
 fn of_code(code: &SqlState) -> PostgresFailure {
     let kind = match code.code() {
         "42P01" | "42703" | "42883" | "42704" | "3F000" => PostgresFailureKind::Schema,
-        "57P01" | "57P02" | "57P03" | "57P05" => PostgresFailureKind::Broken,
+        // With 0A000 the schema has changed since the statement was prepared on this connection.
+        "57P01" | "57P02" | "57P03" | "57P05" | "0A000" => PostgresFailureKind::Broken,
         code if code.starts_with("08") => PostgresFailureKind::Broken,
         _ => PostgresFailureKind::Other,
     };

@@ -1,18 +1,18 @@
 //! Conversion between the rows of the tables and their types.
 
-use sectile_library::{BackendState, IndexedNotebook, LocatedChunk};
+use sectile_library::{BackendState, IndexedNotebook, LocatedChunk, NotebookGap, tiers::Tier};
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Candidate, Chunk};
+use sectile_retrieval::{Candidate, Chunk, VectorKey};
 use tokio_postgres::Row;
 
-use super::failure::PostgresFailure;
+use super::{PostgresTuning, SecondModel, failure::PostgresFailure};
 
 /// The columns that [`located`] reads.
 pub(super) const LOCATED: &str =
     "c.path, c.span_start, c.span_end, c.line, c.digest, c.notebook_digest, c.headings";
 
-/// The additional columns that [`candidate`] reads, apart from the product.
-pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.words, c.square";
+/// The additional columns that [`candidate`] reads, apart from the product and the squared length of the vector.
+pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.words";
 
 /// The failure for a row that this program did not write.
 fn damaged() -> PostgresFailure {
@@ -51,6 +51,11 @@ pub(super) struct CollectionRow {
     pub(super) next_chunk: i32,
     pub(super) next_block: i32,
     pub(super) has_graph: bool,
+    /// The number of the collection's vectors of the second tier.
+    pub(super) meaning: i64,
+    /// The fingerprint of the model whose second tier is complete, if there is one.
+    pub(super) tier: Option<Vec<u8>>,
+    pub(super) tier_graph: bool,
 }
 
 impl CollectionRow {
@@ -74,15 +79,31 @@ impl CollectionRow {
             next_chunk: row.try_get("next_chunk")?,
             next_block: row.try_get("next_block")?,
             has_graph: row.try_get("has_graph")?,
+            meaning: row.try_get("meaning")?,
+            tier: row.try_get("tier")?,
+            tier_graph: row.try_get("tier_graph")?,
         }))
     }
 
-    pub(super) fn state(&self) -> Result<BackendState, PostgresFailure> {
+    /// Returns the model of the second tier if that tier answers.
+    pub(super) fn answering<'r>(&self, rules: &'r PostgresTuning) -> Option<&'r SecondModel> {
+        let second = rules.second.as_ref();
+        second.filter(|second| self.tier.as_ref() == Some(&second.fingerprint))
+    }
+
+    pub(super) fn state(&self, rules: &PostgresTuning) -> Result<BackendState, PostgresFailure> {
+        let second = self.answering(rules);
+        let (tier, model, has_graph) = match second {
+            Some(second) => (Tier::Transformer, second.model, self.tier_graph),
+            None => (Tier::Static, rules.first, self.has_graph),
+        };
         Ok(BackendState {
             as_of: self.as_of,
             notebooks: whole(self.notebooks)?,
             chunks: whole(self.chunks)?,
-            is_exact: !self.has_graph,
+            is_exact: !has_graph,
+            tier,
+            model: model.name(),
         })
     }
 
@@ -145,6 +166,23 @@ pub(super) fn notebook(row: &Row) -> Result<IndexedNotebook, PostgresFailure> {
         stamp: parts.map(u64::from_be_bytes),
         digest: digest(row.try_get("digest")?)?,
     })
+}
+
+/// Reads a notebook whose chunks do not all have a vector.
+pub(super) fn gap(row: &Row) -> Result<NotebookGap, PostgresFailure> {
+    Ok(NotebookGap {
+        notebook: note_path(row.try_get("path")?)?,
+        digest: digest(row.try_get("digest")?)?,
+        chunks: whole(row.try_get("chunks")?)?,
+        missing: whole(row.try_get("missing")?)?,
+    })
+}
+
+/// Reads the key of a vector.
+pub(super) fn key(row: &Row) -> Result<VectorKey, PostgresFailure> {
+    let bytes: &[u8] = row.try_get("key")?;
+    let bytes = bytes.try_into().map_err(|_| damaged())?;
+    Ok(VectorKey::from_bytes(bytes))
 }
 
 /// Encodes [`IndexedNotebook::stamp`] for storage.

@@ -6,7 +6,10 @@ use super::{
 };
 
 /// The statements that lead from each version to the next, the first from an empty database.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+];
 
 /// The message for a database without the schema, or with an incomplete one.
 pub(super) const MISSING: &str = "The database has no Sectile index, or an incomplete one. Run \

@@ -175,8 +175,8 @@ async fn begin(
 pub(super) struct SearchRequest<'a> {
     pub(super) collection: &'a str,
     pub(super) query: &'a Query,
-    pub(super) vector: Option<Vector>,
-    pub(super) weight: MeaningWeight,
+    /// The query as it was written, which the model reads.
+    pub(super) text: &'a str,
     pub(super) most: usize,
 }
 
@@ -186,6 +186,36 @@ pub(super) struct SearchResponse {
     pub(super) rows: Vec<Row>,
     statistics: Statistics,
     state: BackendState,
+    meaning: Option<QueryMeaning>,
+}
+
+/// The meaning of a query for the model of the tier that answers.
+struct QueryMeaning {
+    vector: Vector,
+    weight: MeaningWeight,
+    /// The vectors to compare with, if they are those of the second tier.
+    second: Option<SecondTierRows>,
+}
+
+/// The rows of a collection's vectors in the second tier.
+struct SecondTierRows {
+    collection: i64,
+    model: Vec<u8>,
+}
+
+impl QueryMeaning {
+    fn new(text: &str, collection: &CollectionRow, rules: &PostgresTuning) -> Option<Self> {
+        let second = collection.answering(rules);
+        let model = second.map_or(rules.first, |second| second.model);
+        Some(Self {
+            vector: model.reader().embed(&[text])?,
+            weight: model.weight_of(text),
+            second: second.map(|second| SecondTierRows {
+                collection: collection.meaning,
+                model: second.fingerprint.clone(),
+            }),
+        })
+    }
 }
 
 /// Runs all queries that a search needs. Returns `None` if there is no such collection.
@@ -201,7 +231,8 @@ pub(super) async fn offered(
         return Ok(None);
     };
     let collection = &reading.collection;
-    let state = collection.state()?;
+    let state = collection.state(rules)?;
+    let meaning = QueryMeaning::new(asked.text, collection, rules);
     let mut statistics = Statistics {
         passages: state.chunks,
         words: collection.all_words()?,
@@ -219,11 +250,12 @@ pub(super) async fn offered(
         statistics.nearest = nearest.collect();
         count_nearest(&reading.session, asked.collection, &mut statistics).await?;
     }
-    let rows = candidates(reading, asked, &statistics, rules).await?;
+    let rows = candidates(reading, asked.query, meaning.as_ref(), &statistics, rules).await?;
     Ok(Some(SearchResponse {
         rows,
         statistics,
         state,
+        meaning,
     }))
 }
 
@@ -239,13 +271,15 @@ pub(super) async fn search(
         rows,
         statistics,
         state,
+        meaning,
     }) = offered
     else {
         return Ok(None);
     };
     let candidates: Vec<Candidate> = rows.iter().map(rows::candidate).collect::<Result<_, _>>()?;
-    let meaning = asked.vector.as_deref();
-    let meaning = meaning.map(|vector| (vector, asked.weight));
+    let meaning = meaning
+        .as_ref()
+        .map(|meaning| (meaning.vector.as_slice(), meaning.weight));
     let found = search_candidates(&candidates, &statistics, asked.query, meaning, asked.most);
     let located = |number: usize| -> Result<Option<LocatedChunk>, PostgresFailure> {
         rows.get(number).map(rows::located).transpose()
@@ -322,7 +356,8 @@ async fn count_nearest(
 /// Returns the candidate chunks, in the order of equally good hits.
 async fn candidates(
     reading: ReadTransaction,
-    asked: &SearchRequest<'_>,
+    query: &Query,
+    meaning: Option<&QueryMeaning>,
     statistics: &Statistics,
     rules: &PostgresTuning,
 ) -> Result<Vec<Row>, PostgresFailure> {
@@ -331,9 +366,9 @@ async fn candidates(
     let is_complete = reading.collection.chunks <= most;
     let clues = match is_complete {
         true => Vec::new(),
-        false => asked.query.clues(statistics),
+        false => query.clues(statistics),
     };
-    let required = asked.query.required();
+    let required = query.required();
     let is_required = |clue: &sectile_retrieval::Clue| match clue {
         sectile_retrieval::Clue::Term(term) => required.contains(term),
         sectile_retrieval::Clue::Stem(_) => false,
@@ -351,7 +386,8 @@ async fn candidates(
     let hashes: Vec<i64> = keys.iter().map(|(hash, _)| *hash).collect();
     let weights: Vec<i32> = keys.iter().map(|(_, (weight, _))| *weight).collect();
     let musts: Vec<i32> = keys.iter().map(|(_, (_, must))| *must).collect();
-    let vector = asked.vector.as_deref().map(half);
+    let vector = meaning.map(|meaning| half(&meaning.vector));
+    let second = meaning.and_then(|meaning| meaning.second.as_ref());
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&collection];
     if !is_complete {
         parameters.push(&most);
@@ -363,21 +399,49 @@ async fn candidates(
     if let Some(vector) = &vector {
         parameters.push(vector);
     }
+    if let Some(second) = second {
+        parameters.extend([&second.collection as &(dyn ToSql + Sync), &second.model]);
+    }
     if !is_complete && !has_words && vector.is_none() {
         reading.done().await?;
         return Ok(Vec::new());
     }
-    let statement = statement(is_complete, has_words, vector.is_some());
+    let vectors = match (&vector, second) {
+        (None, _) => CandidateVectors::None,
+        (Some(_), None) => CandidateVectors::First,
+        (Some(_), Some(_)) => CandidateVectors::Second,
+    };
+    let statement = statement(is_complete, has_words, vectors);
     reading.last(&statement, &parameters).await
 }
 
+/// The vectors that a query is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CandidateVectors {
+    /// None: only words count.
+    None,
+    /// Those of the first tier, which are in the rows of the chunks.
+    First,
+    /// Those of the second tier, by the text of a chunk.
+    Second,
+}
+
 /// Returns the statement that selects the candidates.
-pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -> String {
+fn statement(is_complete: bool, has_words: bool, vectors: CandidateVectors) -> String {
     let before = if is_complete { 1 } else { 2 };
     let vector = before + if has_words { 3 } else { 0 } + 1;
-    let product = match has_meaning {
-        true => format!("-(c.vector <#> ${vector})"),
-        false => "0::float8".to_owned(),
+    let (meaning, model) = (vector + 1, vector + 2);
+    let has_meaning = vectors != CandidateVectors::None;
+    let (product, square) = match vectors {
+        CandidateVectors::None => ("0::float8".to_owned(), "0"),
+        CandidateVectors::First => (format!("-(c.vector <#> ${vector})"), "c.square"),
+        CandidateVectors::Second => (format!("-(m.vector <#> ${vector})"), "m.square"),
+    };
+    let join = match vectors {
+        CandidateVectors::None | CandidateVectors::First => String::new(),
+        CandidateVectors::Second => format!(
+            "JOIN sectile.meaning m ON m.collection = ${meaning} AND m.model = ${model} AND m.key = c.key"
+        ),
     };
     // Sums of `int4` are fast; those of `bigint` would be `numeric`, added digit by digit.
     let words = "words AS (
@@ -395,12 +459,22 @@ pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -
             ORDER BY words.musts DESC, words.score DESC, c.path, c.number
             LIMIT $2
         )";
-    let near = format!(
-        "near AS MATERIALIZED (
-            SELECT id FROM sectile.chunk WHERE collection = $1 AND square > 0
-            ORDER BY vector <=> ${vector} LIMIT $2
-        )"
-    );
+    let near = match vectors {
+        CandidateVectors::None | CandidateVectors::First => format!(
+            "near AS MATERIALIZED (
+                SELECT id FROM sectile.chunk WHERE collection = $1 AND square > 0
+                ORDER BY vector <=> ${vector} LIMIT $2
+            )"
+        ),
+        CandidateVectors::Second => format!(
+            "nearest AS MATERIALIZED (
+                SELECT key FROM sectile.meaning WHERE collection = ${meaning} AND model = ${model} AND square > 0
+                ORDER BY vector <=> ${vector} LIMIT $2
+            ), near AS (
+                SELECT c.id FROM nearest JOIN sectile.chunk c ON c.collection = $1 AND c.key = nearest.key
+            )"
+        ),
+    };
     let (with, of) = match (is_complete, has_words, has_meaning) {
         (true, ..) | (_, false, false) => (String::new(), String::new()),
         (_, true, true) => (
@@ -417,7 +491,8 @@ pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -
         ),
     };
     format!(
-        "{with} SELECT {LOCATED}, {WORDS}, {product} AS product FROM sectile.chunk c
+        "{with} SELECT {LOCATED}, {WORDS}, {square} AS square, {product} AS product
+        FROM sectile.chunk c {join}
         WHERE c.collection = $1 {of} ORDER BY c.path, c.number"
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! Rows are sent as arrays rather than by COPY, which PostgreSQL refuses for tables with row-level security.
 
-use sectile_library::{BackendState, IndexedNotebook};
+use sectile_library::IndexedNotebook;
 
 use super::{
     PostgresTuning,
@@ -19,18 +19,24 @@ const TERMS: usize = 10_000;
 
 const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock($1)";
+const PATIENT_LOCK: &str = "SELECT pg_advisory_xact_lock($1) IS NOT NULL";
 const HEAD: &str =
     "SELECT m.version, c.* FROM (SELECT max(version) AS version FROM sectile.migration) m
     LEFT JOIN sectile.collection c ON c.name = $1";
 const NEW: &str = "INSERT INTO sectile.collection (name, rules, as_of, revision, notebooks, chunks,
         heading_words, trail_words, body_words, next_chunk, next_block, has_graph)
-    VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, 0, 0, false) RETURNING id";
+    VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, 0, 0, false)";
+/// A rebuilt collection, which keeps its vectors of the second tier.
+const REBUILT: &str = "INSERT INTO sectile.collection (name, rules, as_of, revision, notebooks, chunks,
+        heading_words, trail_words, body_words, next_chunk, next_block, has_graph, meaning, tier, tier_graph)
+    VALUES ($1, $2, 0, $3, 0, 0, 0, 0, 0, 0, 0, false, $4, $5, $6)";
 const GONE: &str = "DELETE FROM sectile.chunk WHERE collection = $1 AND path = ANY($2)
     RETURNING id, block, heading_words, trail_words, body_words, words";
 const CHUNKS: &str = "INSERT INTO sectile.chunk (collection, block, id, path, number, span_start, span_end, line,
-        digest, notebook_digest, headings, heading_words, trail_words, body_words, square, vector, words)
+        digest, notebook_digest, headings, heading_words, trail_words, body_words, square, vector, words, key)
     SELECT $1, $2, * FROM unnest($3::int4[], $4::text[], $5::int4[], $6::int8[], $7::int8[], $8::int8[], $9::bytea[],
-        $10::bytea[], $11::bytea[], $12::int4[], $13::int4[], $14::int4[], $15::int4[], $16::halfvec[], $17::bytea[])";
+        $10::bytea[], $11::bytea[], $12::int4[], $13::int4[], $14::int4[], $15::int4[], $16::halfvec[], $17::bytea[],
+        $18::bytea[])";
 const LISTS: &str = "INSERT INTO sectile.posting (collection, hash, block, chunks, weights)
     SELECT $1, list.hash, $2, ($6::int4[])[list.first:list.last], ($7::int2[])[list.first:list.last]
     FROM unnest($3::int8[], $4::int4[], $5::int4[]) AS list (hash, first, last)";
@@ -60,12 +66,20 @@ const COUNTED: &str = "INSERT INTO sectile.term AS t (collection, kind, term, st
 const FIRST_COUNTED: &str = "INSERT INTO sectile.term (collection, kind, term, stem, chunks, words)
     SELECT $1, * FROM unnest($2::\"char\"[], $3::bytea[], $4::bytea[], $5::int8[], $6::int8[])";
 const UNCOUNTED: &str = "DELETE FROM sectile.term WHERE collection = $1 AND kind = ANY($2) AND term = ANY($3) AND chunks <= 0";
+/// The second tier goes on answering only if all chunks that were added, from number $9 on, have a vector.
 const TOTALS: &str =
-    "UPDATE sectile.collection SET as_of = $2, revision = revision + 1, chunks = $3,
+    "UPDATE sectile.collection k SET as_of = $2, revision = revision + 1, chunks = $3,
         heading_words = $4, trail_words = $5, body_words = $6, next_chunk = $7, next_block = $8,
-        notebooks = (SELECT count(*) FROM sectile.notebook WHERE collection = $1)
+        notebooks = (SELECT count(*) FROM sectile.notebook WHERE collection = $1),
+        tier = CASE WHEN NOT EXISTS (
+            SELECT FROM sectile.chunk c WHERE c.collection = $1 AND c.id >= $9 AND NOT EXISTS (
+                SELECT FROM sectile.meaning m WHERE m.collection = k.meaning AND m.model = k.tier AND m.key = c.key
+            )
+        ) THEN k.tier END
     WHERE id = $1 RETURNING *";
-/// All tables with rows of a collection, the collection itself last.
+/// The vectors of the second tier, which a rebuilt collection keeps.
+const FORGOTTEN: &str = "DELETE FROM sectile.meaning WHERE collection = $1";
+/// The other tables with rows of a collection, the collection itself last.
 const CLEARED: [&str; 5] = [
     "DELETE FROM sectile.posting WHERE collection = $1",
     "DELETE FROM sectile.term WHERE collection = $1",
@@ -79,6 +93,22 @@ pub(super) async fn begin(
     session: &Session,
     name: &str,
 ) -> Result<Option<CollectionRow>, PostgresFailure> {
+    begin_with(session, name, LOCK).await
+}
+
+/// Like [`begin`], but waits for another writer.
+pub(super) async fn begin_patiently(
+    session: &Session,
+    name: &str,
+) -> Result<Option<CollectionRow>, PostgresFailure> {
+    begin_with(session, name, PATIENT_LOCK).await
+}
+
+async fn begin_with(
+    session: &Session,
+    name: &str,
+    lock: &str,
+) -> Result<Option<CollectionRow>, PostgresFailure> {
     let begun = async {
         let client = session.client()?;
         client
@@ -86,7 +116,7 @@ pub(super) async fn begin(
             .await?;
         client.execute(NAME, &[&name]).await?;
         let lock: bool = client
-            .query_one(LOCK, &[&lock_of(name)])
+            .query_one(lock, &[&lock_of(name)])
             .await?
             .try_get(0)?;
         if !lock {
@@ -106,7 +136,13 @@ fn lock_of(name: &str) -> i64 {
     fnv(b'c', name)
 }
 
-/// Removes all rows of a collection.
+/// Removes the vectors of a collection's second tier.
+pub(super) async fn forget(session: &Session, meaning: i64) -> Result<(), PostgresFailure> {
+    session.client()?.execute(FORGOTTEN, &[&meaning]).await?;
+    Ok(())
+}
+
+/// Removes all rows of a collection, except the vectors of its second tier.
 pub(super) async fn clear(session: &Session, collection: i64) -> Result<(), PostgresFailure> {
     for statement in CLEARED {
         session.client()?.execute(statement, &[&collection]).await?;
@@ -136,10 +172,13 @@ impl Writer {
         is_new: bool,
         rules: &PostgresTuning,
     ) -> Result<Self, PostgresFailure> {
-        let mut known = begin(&session, name).await?;
-        if let Some(old) = known.as_ref().filter(|_| is_new) {
+        let found = begin(&session, name).await?;
+        let (known, old) = match is_new {
+            true => (None, found),
+            false => (found, None),
+        };
+        if let Some(old) = &old {
             clear(&session, old.id).await?;
-            known = None;
         }
         let is_new = known.is_none();
         let collection = match known {
@@ -147,7 +186,24 @@ impl Writer {
             Some(_) => return Err(PostgresFailure::other_rules()),
             None => {
                 let client = session.client()?;
-                client.query_one(NEW, &[&name, &rules.records]).await?;
+                let records = &rules.records;
+                match &old {
+                    Some(CollectionRow {
+                        revision,
+                        meaning,
+                        tier,
+                        tier_graph,
+                        ..
+                    }) => {
+                        client
+                            .execute(
+                                REBUILT,
+                                &[&name, records, revision, meaning, tier, tier_graph],
+                            )
+                            .await?
+                    }
+                    None => client.execute(NEW, &[&name, records]).await?,
+                };
                 let head = client.query_one(HEAD, &[&name]).await?;
                 let made = CollectionRow::of(&head)?;
                 made.ok_or_else(|| PostgresFailure::other("The collection could not be created."))?
@@ -285,7 +341,7 @@ impl Writer {
         self,
         as_of: i64,
         mut terms: TermChanges,
-    ) -> Result<(BackendState, bool), PostgresFailure> {
+    ) -> Result<(CollectionRow, bool), PostgresFailure> {
         let client = self.session.client()?;
         let collection = &self.collection;
         terms.add(&self.gone);
@@ -305,14 +361,14 @@ impl Writer {
                     &body,
                     &collection.next_chunk,
                     &collection.next_block,
+                    &self.first,
                 ],
             )
             .await?;
         let written = CollectionRow::of(&row)?.unwrap_or_else(|| collection.clone());
-        let state = written.state()?;
         let is_much = self.changed > 0 && self.changed >= collection.chunks / 10;
         self.session.done().await?;
-        Ok((state, is_much))
+        Ok((written, is_much))
     }
 }
 

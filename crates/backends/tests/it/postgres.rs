@@ -5,4 +5,5 @@ mod faults;
 mod fixture;
 mod graph;
 mod jail;
+mod tiers;
 mod updates;

@@ -17,7 +17,6 @@ use crate::{
         BackendState, IndexedNotebook, LocatedChunk, LocatedHits, NotebookFile, StorageError,
         VectorQuery, VectorSearch,
     },
-    tiers::{Tier, first_model},
 };
 
 pub(super) struct BackendIndex {
@@ -102,8 +101,8 @@ impl CollectionIndex for BackendIndex {
             changed: last.changed,
             left_out: last.left_out,
             semantic: true,
-            tier: Tier::Static,
-            model: first_model(),
+            tier: last.state.tier,
+            model: last.state.model,
         }
     }
 

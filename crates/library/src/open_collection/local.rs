@@ -215,6 +215,7 @@ impl CollectionIndex for LocalIndex {
             })
         });
         let hits = hits.collect();
+        let state = snapshot.state();
         let hits = LocatedHits {
             hits,
             total: found.total,
@@ -225,9 +226,15 @@ impl CollectionIndex for LocalIndex {
                 notebooks: snapshot.notebooks.len() as u64,
                 chunks: snapshot.corpus.len() as u64,
                 is_exact: true,
+                tier: state.tier,
+                model: state.model,
             },
         };
-        Ok((hits, snapshot.state()))
+        Ok((hits, state))
+    }
+
+    fn lenient_query(&self, text: &str) -> SearchQuery {
+        SearchQuery::lenient(text, self.current().answering()).0
     }
 
     fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<LocatedChunk> {

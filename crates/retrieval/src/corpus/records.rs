@@ -13,6 +13,7 @@ use crate::{
         vectors::{coarse, kept, nearness, one_over_root, square},
     },
     lexical::{Candidates, Passage, PassageReader, PassageWords, Query, Statistics},
+    store::VectorKey,
 };
 
 /// A chunk with everything that a search needs.
@@ -28,6 +29,8 @@ pub struct Record {
     pub words: PassageWords,
     /// Its vector: integers from -7 to 7, all zero if the model finds no meaning in it.
     pub vector: Vector,
+    /// The key of its vectors, whatever the model.
+    pub key: VectorKey,
 }
 
 /// Creates records, one after the other. Caches the words that it has met.
@@ -58,6 +61,7 @@ impl<'e> RecordBuilder<'e> {
             path: path.map(|step| (*step).to_owned()).collect(),
             words: self.words.read(passage),
             vector: coarse(&kept(&vector)),
+            key: VectorKey::of(&passage.parts()),
         }
     }
 }
@@ -67,6 +71,35 @@ impl Record {
     #[must_use]
     pub fn square(&self) -> u64 {
         square(&self.vector)
+    }
+}
+
+/// The vector of a passage as a database stores it.
+#[derive(Clone, Debug)]
+pub struct VectorRecord {
+    /// The key of the passage.
+    pub key: VectorKey,
+    /// Integers from -7 to 7, all zero if the model finds no meaning in the passage.
+    pub vector: Vector,
+    /// The squared length of the vector.
+    pub square: u64,
+}
+
+impl VectorRecord {
+    /// Creates the record of a vector of `model`, or of `None` if the model finds no meaning in the passage.
+    #[must_use]
+    pub fn new(model: &dyn Embedder, key: VectorKey, vector: Option<&[i8]>) -> Self {
+        let vector = vector.filter(|vector| vector.len() == model.dimensions());
+        let vector = match vector {
+            Some(vector) => coarse(&kept(vector)),
+            None => vec![0; model.dimensions()],
+        };
+        let square = square(&vector);
+        Self {
+            key,
+            vector,
+            square,
+        }
     }
 }
 

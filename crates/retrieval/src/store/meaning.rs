@@ -51,6 +51,18 @@ impl VectorKey {
         Self(key)
     }
 
+    /// Returns the key with these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// Returns `true` if there is no vector.
     fn is_none(self) -> bool {
         self == Self::default()

@@ -8,14 +8,15 @@ use std::{
 
 use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
 use sectile_library::{
-    SearchQuery, StorageError, VectorIndexing as _, VectorQuery, VectorSearch as _,
+    SearchQuery, StorageError, VectorIndexing as _, VectorQuery, VectorSearch as _, tiers::Models,
 };
 use sectile_markdown::Digest;
 use sectile_retrieval::{Embedder, EmbeddingReader, MeaningWeight};
 use sectile_test_servers::{Fault, Postgres as Server, Proxy};
 
 use super::fixture::{
-    DATABASE, Home, PASSWORD, ROLE, ask, found, load, model, notebooks, open, put, puts, update,
+    DATABASE, Home, PASSWORD, ROLE, ask, found, load, model, models, notebooks, open, put, puts,
+    update,
 };
 
 /// Checks a message, and that it discloses nothing.
@@ -63,7 +64,7 @@ fn what_cannot_be_connected_says_why() {
         let made = Postgres::new(
             &PostgresSettings::new(wrong),
             BlockingRuntime::new().unwrap(),
-            model(),
+            models(),
         );
         assert_says(made.map(drop), "The PostgreSQL connection string");
     }
@@ -173,7 +174,7 @@ fn several_prepare_at_once() {
             one.join().unwrap().unwrap();
         }
     });
-    assert_eq!(home.sql("SELECT count(*) FROM sectile.migration"), "1");
+    assert_eq!(home.sql("SELECT count(*) FROM sectile.migration"), "2");
 }
 
 #[test]
@@ -343,7 +344,10 @@ fn an_index_of_another_model_is_refused() {
     let other = Postgres::new(
         &home.settings(),
         BlockingRuntime::new().unwrap(),
-        &OtherModel,
+        Models {
+            first: &OtherModel,
+            ..models()
+        },
     )
     .unwrap();
     for result in [
@@ -388,7 +392,7 @@ fn encryption_is_verified() {
     settings.connection = url.replace("127.0.0.1", "127.0.0.2");
     assert!(open(&settings).ready().is_err());
     settings.extra_roots = Some("no certificate".to_owned());
-    let made = Postgres::new(&settings, BlockingRuntime::new().unwrap(), model());
+    let made = Postgres::new(&settings, BlockingRuntime::new().unwrap(), models());
     assert_says(made.map(drop), "certificates");
     // A server without encryption is refused if encryption is required.
     let plain = Home::new();

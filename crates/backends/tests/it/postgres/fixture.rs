@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
 use sectile_library::{
     BackendState, Change, IndexedNotebook, LocatedHits, SearchQuery, StorageError,
-    VectorIndexing as _, VectorQuery, VectorSearch as _,
+    VectorIndexing as _, VectorQuery, VectorSearch as _, tiers::Models,
 };
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
-    Bytes, Chunk, Corpus, DocumentLocation, Embedder as _, Passage, Query, RecordBuilder, Segment,
-    SegmentBuilder, StaticModel,
+    Bytes, Chunk, Corpus, DocumentLocation, Embedder, Passage, Query, RecordBuilder, Segment,
+    SegmentBuilder, StaticModel, VectorKey, VectorRecord,
 };
 use sectile_test_corpus::{Passage as Prose, Queries, passages};
 use sectile_test_servers::Postgres as Server;
@@ -21,6 +21,11 @@ pub(crate) const DATABASE: &str = "library";
 
 pub(crate) fn model() -> &'static StaticModel {
     sectile_retrieval::built_in().unwrap()
+}
+
+/// The models of both tiers.
+pub(crate) fn models() -> Models {
+    Models::built_in().unwrap()
 }
 
 /// A server with an empty database, where a role works that may only create a schema.
@@ -73,7 +78,7 @@ impl Home {
 
 #[track_caller]
 pub(crate) fn open(settings: &PostgresSettings) -> Postgres {
-    Postgres::new(settings, BlockingRuntime::new().unwrap(), model()).unwrap()
+    Postgres::new(settings, BlockingRuntime::new().unwrap(), models()).unwrap()
 }
 
 /// A chunk of a notebook before it is indexed.
@@ -91,7 +96,7 @@ impl Text {
         }
     }
 
-    fn passage<'a>(&'a self, title: &'a str) -> Passage<'a> {
+    pub(crate) fn passage<'a>(&'a self, title: &'a str) -> Passage<'a> {
         Passage {
             heading: &self.heading,
             trail: vec![title],
@@ -177,6 +182,31 @@ pub(crate) fn update(
     postgres.update(collection, 42, is_new, &mut changes.into_iter().map(Ok))
 }
 
+/// Fills the second tier of a collection with these notebooks, all at once. Returns whether it answers.
+#[track_caller]
+pub(crate) fn fill(
+    postgres: &Postgres,
+    collection: &str,
+    notebooks: &Notebooks,
+    model: &dyn Embedder,
+) -> bool {
+    let mut filling = postgres.fill_tier(collection, model).unwrap();
+    let gaps = filling.gaps().unwrap();
+    let mut reader = model.reader();
+    let mut vectors = Vec::new();
+    for gap in &gaps.notebooks {
+        let title = gap.notebook.as_str();
+        for text in &notebooks[title] {
+            let passage = text.passage(title);
+            let vector = reader.embed(&passage.parts());
+            let key = VectorKey::of(&passage.parts());
+            vectors.push(VectorRecord::new(model, key, vector.as_deref()));
+        }
+    }
+    filling.keep(&vectors).unwrap();
+    filling.finish(&|| false).unwrap()
+}
+
 pub(crate) fn ask(
     postgres: &Postgres,
     collection: &str,
@@ -203,12 +233,18 @@ pub(crate) fn found(postgres: &Postgres, collection: &str, text: &str) -> Vec<St
 pub(crate) struct Embedded {
     corpus: Corpus,
     chunks: Vec<(NotePath, Chunk)>,
+    model: &'static dyn Embedder,
 }
 
 impl Embedded {
     pub(crate) fn new(notebooks: &Notebooks) -> Self {
-        let mut reader = model().reader();
-        let mut builder = SegmentBuilder::new(Some((model(), &mut *reader)));
+        Self::with(notebooks, model())
+    }
+
+    /// Embeds them with a model.
+    pub(crate) fn with(notebooks: &Notebooks, model: &'static dyn Embedder) -> Self {
+        let mut reader = model.reader();
+        let mut builder = SegmentBuilder::new(Some((model, &mut *reader)));
         let mut chunks = Vec::new();
         for (notebook, texts) in notebooks {
             builder.document();
@@ -218,25 +254,30 @@ impl Embedded {
                 chunks.push((path(notebook), chunk));
             }
         }
-        let segment = Segment::open(&Bytes::new(builder.finish()), Some(model())).unwrap();
+        let segment = Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap();
         let place = |document| DocumentLocation {
             segment: 0,
             document,
         };
         let places: Vec<DocumentLocation> = (0..notebooks.len()).map(place).collect();
         let corpus = Corpus::new(vec![segment], &places);
-        Self { corpus, chunks }
+        Self {
+            corpus,
+            chunks,
+            model,
+        }
     }
 
     /// Compares both results for a question.
     #[track_caller]
     pub(crate) fn compare(&self, postgres: &Postgres, collection: &str, text: &str) {
         let query = Query::parse(text).unwrap();
-        let mut reader = model().reader();
+        let mut reader = self.model.reader();
         let expected = self.corpus.search(&query, text, Some(&mut *reader), 30);
         let found = ask(postgres, collection, text, 30).unwrap();
         assert_eq!(found.total, expected.total, "{text}");
         assert_eq!(found.has_meaning, expected.has_meaning, "{text}");
+        assert_eq!(found.state.model, self.model.name(), "{text}");
         assert_eq!(found.remarks, expected.remarks, "{text}");
         assert_eq!(found.hits.len(), expected.hits.len(), "{text}");
         for (found, expected) in found.hits.iter().zip(&expected.hits) {
@@ -257,7 +298,7 @@ impl Embedded {
     /// Returns the numbers of the best notebooks.
     pub(crate) fn best(&self, text: &str) -> Vec<String> {
         let query = Query::parse(text).unwrap();
-        let mut reader = model().reader();
+        let mut reader = self.model.reader();
         let found = self.corpus.search(&query, text, Some(&mut *reader), 10);
         let hits = found.hits.iter();
         hits.map(|hit| self.chunks[hit.chunk].0.to_string())

@@ -2,9 +2,18 @@
 
 use sectile_library::{StorageError, VectorIndexing as _, VectorSearch as _};
 
-use super::fixture::{DATABASE, Home, PASSWORD, ROLE, Text, ask, found, load, update};
+use super::fixture::{
+    DATABASE, Home, PASSWORD, ROLE, Text, ask, fill, found, load, models, update,
+};
 
-const TABLES: [&str; 5] = ["collection", "notebook", "chunk", "term", "posting"];
+const TABLES: [&str; 6] = [
+    "collection",
+    "notebook",
+    "chunk",
+    "term",
+    "posting",
+    "meaning",
+];
 
 fn note(body: &str) -> super::fixture::Notebooks {
     [("a.md".to_owned(), vec![Text::new("", body)])].into()
@@ -14,8 +23,14 @@ fn note(body: &str) -> super::fixture::Notebooks {
 fn nothing_of_another_collection_can_be_selected() {
     let home = Home::new();
     let postgres = home.prepared();
-    load(&postgres, "cats", &note("Cats sleep."));
-    load(&postgres, "dogs", &note("Dogs bark loudly at night."));
+    for (name, notebooks) in [
+        ("cats", note("Cats sleep.")),
+        ("dogs", note("Dogs bark loudly at night.")),
+    ] {
+        load(&postgres, name, &notebooks);
+        let second = models().second.unwrap();
+        assert!(fill(&postgres, name, &notebooks, second));
+    }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let url = home.server.url(ROLE, PASSWORD, DATABASE);
@@ -48,14 +63,18 @@ fn nothing_of_another_collection_can_be_selected() {
         }
         // Nor can anything be written there.
         let id = home.sql("SELECT id FROM sectile.collection WHERE name = 'cats'");
+        let meaning = home.sql("SELECT meaning FROM sectile.collection WHERE name = 'cats'");
         for statement in [
             format!("INSERT INTO sectile.notebook VALUES ({id}, 'x', '', '')"),
+            format!("INSERT INTO sectile.meaning SELECT {meaning}, model, 'x', square, vector FROM sectile.meaning"),
             "INSERT INTO sectile.collection SELECT * FROM sectile.collection".to_owned(),
             format!("UPDATE sectile.notebook SET collection = {id}"),
         ] {
             assert!(client.batch_execute(&statement).await.is_err(), "{statement}");
         }
         let deleted = format!("DELETE FROM sectile.chunk WHERE collection = {id}");
+        assert_eq!(client.execute(&deleted, &[]).await.unwrap(), 0);
+        let deleted = format!("DELETE FROM sectile.meaning WHERE collection = {meaning}");
         assert_eq!(client.execute(&deleted, &[]).await.unwrap(), 0);
     });
     assert_eq!(found(&postgres, "cats", "sleep"), ["a.md"]);

@@ -55,7 +55,7 @@ pub(super) struct IndexArgs {
     /// Destination of the index [default: where a server with the same settings looks].
     #[arg(long, value_name = "WHERE")]
     pub(super) to: Option<IndexDestination>,
-    /// Last tier to build [default: transformer; static in a database, which has no other].
+    /// Last tier to build [default: transformer].
     #[arg(long, value_name = "TIER")]
     pub(super) tier: Option<TierName>,
     /// Threads that fill the transformer tier [default: half of the cores].
@@ -159,10 +159,13 @@ pub(super) struct QuoteArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 FOLDER holds corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels.tsv (query, document, score, with a
-header line), like test sets in the BEIR format.
+header line), like test sets in the BEIR format. With --library, documents are the notebooks of a collection, named by their
+paths, and queries are answered as a server answers them, from the index that the library has: in a folder or in a database,
+with the tier that is complete. Queries may be of any length.
 
-Example:
-  sectile notebook eval k8s-docs --queries k8s-docs/queries-leaf.jsonl --qrels k8s-docs/qrels-leaf.tsv")]
+Examples:
+  sectile notebook eval k8s-docs --queries k8s-docs/queries-leaf.jsonl --qrels k8s-docs/qrels-leaf.tsv
+  sectile notebook eval my-questions --library sectile.toml --collection lab")]
 pub(super) struct EvalArgs {
     /// The folder of the test set.
     #[arg(value_name = "FOLDER")]
@@ -174,8 +177,14 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) qrels: Option<PathBuf>,
     /// Tier whose model is evaluated [default: static].
-    #[arg(long, value_name = "TIER")]
+    #[arg(long, value_name = "TIER", conflicts_with = "library")]
     pub(super) tier: Option<TierName>,
+    /// Evaluate a collection of this library, a folder or a settings file (.toml), instead of corpus.jsonl.
+    #[arg(long, value_name = "ROOT", requires = "collection")]
+    pub(super) library: Option<PathBuf>,
+    /// Collection of the library.
+    #[arg(long, value_name = "NAME", requires = "library")]
+    pub(super) collection: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,

@@ -3,7 +3,7 @@
 mod watch;
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -12,7 +12,7 @@ use std::{
 
 use sectile_library::{
     LibraryError, TOP, VectorIndexing,
-    filling::{self, FillJob, FillReport, fill},
+    filling::{self, FillJob, FillReport, fill, fill_database},
     indexing::{self, IndexReport, IndexingError, Job},
     library::Library,
     publishing::publish,
@@ -67,7 +67,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     })?;
     let mut indexing = IndexRun {
         library: &opened,
-        second: target.second(args.tier, models)?,
+        second: second(args.tier, models),
         target,
         models,
         only: args.collection.as_deref(),
@@ -136,21 +136,13 @@ impl IndexTarget {
             )?)),
         }
     }
+}
 
-    /// Returns the model of the second tier, if it was requested.
-    fn second(
-        &self,
-        wanted: Option<TierName>,
-        models: Models,
-    ) -> Result<Option<&'static dyn Embedder>, CliError> {
-        match (self, wanted) {
-            (_, Some(TierName::Static)) | (Self::Postgres(_), None) => Ok(None),
-            (Self::Postgres(_), Some(TierName::Transformer)) => {
-                let error = "an index in a database has the static tier only.";
-                Err(CliError::usage(error).next("leave out --tier, or index into a folder"))
-            }
-            (Self::Folder(_), _) => Ok(models.second),
-        }
+/// Returns the model of the second tier, if it was requested.
+fn second(wanted: Option<TierName>, models: Models) -> Option<&'static dyn Embedder> {
+    match wanted {
+        Some(TierName::Static) => None,
+        Some(TierName::Transformer) | None => models.second,
     }
 }
 
@@ -190,10 +182,9 @@ impl IndexRun<'_> {
     ) -> Result<IndexRow, CliError> {
         let mut report = self.first_tier(collection)?;
         let mut transformer = None;
-        if let (IndexTarget::Folder(folder), Some(second)) = (&self.target, self.second) {
-            let location = indexing::folder_of(folder, collection);
+        if let Some(second) = self.second {
             for round in 1..=MOST_ROUNDS {
-                let filled = self.second_tier(collection, &location, second, is_behind)?;
+                let filled = self.second_tier(collection, second, is_behind)?;
                 transformer = Some(filled);
                 if filled.changed == 0 || round == MOST_ROUNDS || is_behind() {
                     break;
@@ -251,23 +242,25 @@ impl IndexRun<'_> {
     fn second_tier(
         &self,
         collection: &str,
-        location: &Path,
         second: &'static dyn Embedder,
         is_behind: &(dyn Fn() -> bool + Sync),
     ) -> Result<FillReport, CliError> {
         let bar = TierProgressBar::new(collection);
-        let filled = fill(
-            FillJob {
-                storage: self.library,
-                collection,
-                first: self.models.first,
-                second,
-                threads: self.threads,
-                stop: &|| self.is_stopped() || is_behind(),
-                progress: &|progress| bar.show(progress),
-            },
-            location,
-        );
+        let job = FillJob {
+            storage: self.library,
+            collection,
+            first: self.models.first,
+            second,
+            threads: self.threads,
+            stop: &|| self.is_stopped() || is_behind(),
+            progress: &|progress| bar.show(progress),
+        };
+        let filled = match &self.target {
+            IndexTarget::Folder(folder) => fill(job, &indexing::folder_of(folder, collection)),
+            IndexTarget::Postgres(postgres) => {
+                fill_database(job, &**postgres).map_err(IndexingError::Notebooks)
+            }
+        };
         bar.finish();
         let busy = "another process is filling the transformer tier of this index.";
         let filled = filled.map_err(|error| explained_with(error, busy))?;

@@ -1,6 +1,6 @@
 //! `sectile notebook search`: passages that answer a question, from a shell.
 
-use std::{cmp::Reverse, slice, sync::Arc};
+use std::{cmp::Reverse, path::Path, slice, sync::Arc};
 
 use sectile_library::{
     LibraryError, SearchQuery,
@@ -49,13 +49,21 @@ fn search_one(
     collection: &str,
     query: &SearchQuery,
 ) -> Result<VerifiedResults, LibraryError> {
-    let place = storage
-        .indexes(args.index.as_deref())
-        .of(collection, None)?;
+    let open_collection = opened(storage, args.index.as_deref(), collection)?;
+    open_collection.search(query, args.most, &|| false)
+}
+
+/// Opens a collection with its index, as a server does, and compares both.
+pub(super) fn opened(
+    storage: &OpenLibrary,
+    index: Option<&Path>,
+    collection: &str,
+) -> Result<Arc<OpenCollection>, LibraryError> {
+    let place = storage.indexes(index).of(collection, None)?;
     let library = Arc::clone(&storage.library);
     let open_collection = OpenCollection::open(library, collection, place, editor::now, &|| false)?;
     open_collection.refresh(&|| false)?;
-    open_collection.search(query, args.most, &|| false)
+    Ok(open_collection)
 }
 
 /// The results from all collections together.

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_library::LibraryError;
 use sectile_markdown::Digest;
 use sectile_mcp::Failure;
-use sectile_retrieval::{ChunkHit, FUSION, Query, RANKING, Section};
+use sectile_retrieval::{ChunkHit, FUSION, LenientQuery, Query, RANKING, Section};
 use serde::Serialize;
 
 use self::budget::Budget;
@@ -260,15 +260,13 @@ pub(super) fn answer(
     if is_overview {
         return overview(docs, visible, (most, search), receipt).map(Ok);
     }
-    let (query, dropped) = visible.text.lenient_query(text);
-    // Of a long query, the words that are searched for are also those whose meaning counts.
-    let kept: Vec<&str> = query.terms().collect();
-    let kept = kept.join(" ");
+    let LenientQuery {
+        query,
+        text,
+        dropped,
+    } = LenientQuery::new(text, &visible.text);
     let asked = DocsQuery {
-        text: match dropped.is_empty() {
-            true => text,
-            false => &kept,
-        },
+        text: &text,
         query,
         most,
         search,

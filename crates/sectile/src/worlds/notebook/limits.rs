@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     /// Numbers that do not limit a call, each with the reason why callers need not know it.
-    const INTERNAL: [(&str, &str); 34] = [
+    const INTERNAL: [(&str, &str); 35] = [
         ("artifacts::SET_BYTES", "an estimate, within max_list_bytes"),
         ("artifacts::SHOWN", "names in a message"),
         ("artifacts::record::FORMAT", "a version"),
@@ -187,6 +187,7 @@ mod tests {
         ),
         ("facts::LENGTH", "the length of a date"),
         ("filling::TOGETHER", "how work is divided"),
+        ("filling::database::WINDOW", "how work is divided"),
         ("filling::MOST_UNKEPT", "how often work is kept"),
         ("filling::LONGEST_UNKEPT", "how often work is kept"),
         ("ids::DIGITS", "the form of an id"),

@@ -3,6 +3,7 @@
 
 /// What goes wrong with the servers, one by one.
 mod faults;
+mod second_tier;
 
 use serde_json::{Value, json};
 

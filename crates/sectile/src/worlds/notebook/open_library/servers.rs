@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use sectile_backends::{BlockingRuntime, ObjectStorage, Postgres, PostgresSettings, S3Settings};
-use sectile_library::VectorIndexing;
-use sectile_retrieval::built_in;
+use sectile_library::{VectorIndexing, tiers::Models};
 
 use super::{Bucket, OpenError};
 
@@ -29,10 +28,10 @@ impl Servers {
         &self,
         settings: &PostgresSettings,
     ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
-        let embedder = built_in().map_err(|error| {
+        let models = Models::built_in().map_err(|error| {
             OpenError::failed(format_args!("the embedding model cannot be used: {error}."))
         })?;
-        let opened = Postgres::new(settings, self.0.clone(), embedder);
+        let opened = Postgres::new(settings, self.0.clone(), models);
         Ok(Arc::new(opened.map_err(OpenError::failed)?))
     }
 }
