@@ -31,7 +31,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use sectile_markdown::{Digest, NotePath};
-pub use sectile_retrieval::{CacheFolder, CachedIndex};
+pub use sectile_retrieval::{CacheFolder, CachedIndex, SharedVectors};
 use sectile_vault::{RootError, Walk};
 
 use self::engine::{Engine, MOST_AT_ONCE};
@@ -106,6 +106,8 @@ pub struct LiveFolderOptions {
     pub max_note_bytes: u64,
     /// The folder of this folder's cache; without one the index is only in memory.
     pub cache: Option<PathBuf>,
+    /// The vectors of the second tier that it shares with the caches of other folders, if it does.
+    pub shared_vectors: Option<SharedVectors>,
     /// The clock.
     pub clock: Clock,
     /// What is done with the second tier.
@@ -426,6 +428,7 @@ impl LiveFolder {
             collection: TOP,
             first: self.models.first,
             second,
+            shared: self.options.shared_vectors.as_ref(),
             threads,
             stop,
             progress,

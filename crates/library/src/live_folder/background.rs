@@ -356,6 +356,7 @@ fn spawn_filler(live: &Arc<LiveFolder>, location: &Path) -> Option<JoinHandle<bo
     let second = live.models.second?;
     let (first, library) = (live.models.first, Arc::clone(&live.library));
     let (weak, location) = (Arc::downgrade(live), location.to_owned());
+    let shared = live.options.shared_vectors.clone();
     let work = move || {
         let stop = || {
             loop {
@@ -376,6 +377,7 @@ fn spawn_filler(live: &Arc<LiveFolder>, location: &Path) -> Option<JoinHandle<bo
             collection: TOP,
             first,
             second,
+            shared: shared.as_ref(),
             threads: usual_threads(),
             stop: &stop,
             progress: &|_| {},

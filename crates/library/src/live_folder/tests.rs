@@ -25,6 +25,7 @@ fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
         cut: crate::manual_page::NoteCut::Notes,
         max_note_bytes: LARGEST,
         cache: cache.map(Path::to_owned),
+        shared_vectors: None,
         clock: clock::now,
         second_tier: SecondTierUse::Read,
     }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
+use sectile_library::live_folder::{CacheFolder, SharedVectors};
 use sectile_vault::Walk;
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +132,14 @@ pub(crate) struct RootSettings {
     pub(crate) read: Vec<String>,
     pub(crate) write: Vec<String>,
     pub(crate) hide: Vec<String>,
+}
+
+impl DeskSettings {
+    /// Returns the vectors that the indexes of this user share, if there is anywhere to keep them.
+    pub(crate) fn shared_vectors(&self) -> Option<SharedVectors> {
+        let cache = CacheFolder::new(self.cache.as_deref()?);
+        Some(cache.shared_vectors(self.cache_limit))
+    }
 }
 
 impl SettingsSection for DeskSection {
