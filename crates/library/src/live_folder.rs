@@ -16,6 +16,7 @@ mod state;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod watcher;
 
 use std::{
@@ -34,7 +35,10 @@ use sectile_markdown::{Digest, NotePath};
 pub use sectile_retrieval::{CacheFolder, CachedIndex, SharedVectors};
 use sectile_vault::{RootError, Walk};
 
-use self::engine::{Engine, MOST_AT_ONCE};
+use self::{
+    engine::{Engine, MOST_AT_ONCE},
+    turns::{FILL_QUEUE, FillQueue},
+};
 pub use self::{
     facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
@@ -77,6 +81,7 @@ const LIMITS: LiveFolderLimits = LiveFolderLimits {
     stalled: Duration::from_secs(10),
     cache_busy: Duration::from_secs(2),
     cache_slow: Duration::from_secs(30),
+    fill_queue: &FILL_QUEUE,
 };
 
 /// Limits that tests make small: how much is asked of the system, and how long callers wait for something that may never
@@ -91,6 +96,8 @@ struct LiveFolderLimits {
     cache_busy: Duration,
     /// For the cache that this process is writing.
     cache_slow: Duration,
+    /// The folders that fill their second tiers one after the other.
+    fill_queue: &'static FillQueue,
 }
 
 /// How a folder is opened.
@@ -487,8 +494,12 @@ impl LiveFolder {
         self.called_at.store(now, Ordering::Relaxed);
     }
 
+    /// Returns when the last call came.
+    fn used_at(&self) -> Instant {
+        self.opened_at + Duration::from_millis(self.called_at.load(Ordering::Relaxed))
+    }
+
     fn since_last_call(&self) -> Duration {
-        let called = Duration::from_millis(self.called_at.load(Ordering::Relaxed));
-        self.opened_at.elapsed().saturating_sub(called)
+        self.used_at().elapsed()
     }
 }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::{clock, live_folder::*, testing::SecondTierModel};
 
 mod hazards;
+mod turns;
 
 const LARGEST: u64 = 10_000;
 
