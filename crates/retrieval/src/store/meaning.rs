@@ -156,7 +156,7 @@ pub struct VectorCache {
     added: Vec<VectorKey>,
     /// In stored form.
     added_vectors: Vec<u8>,
-    /// The number of added vectors that were computed before, by whoever shared them.
+    /// The number of added vectors that were shared, and not computed now.
     borrowed: usize,
 }
 

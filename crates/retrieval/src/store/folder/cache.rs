@@ -16,8 +16,8 @@ use crate::store::{
 const MOST_LABEL: u64 = 8 << 10;
 /// The name of the folder with the vectors that the indexes share. Names of indexes are hexadecimal digits.
 const SHARED: &str = "vectors";
-/// Shared vectors take up at most one part in so many of the cache. An index has its own copy of those that it needs, so
-/// they are worth less than the indexes; a quarter of the usual limit is two million passages.
+/// Shared vectors may take up the whole cache divided by this. An index has its own copy of those that it needs, so they
+/// are worth less than the indexes; a quarter of the usual limit is more than two million passages.
 const SHARE_OF_VECTORS: u64 = 4;
 
 /// A folder of index folders, one for each place that was indexed.

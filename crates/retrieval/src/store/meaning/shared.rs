@@ -229,8 +229,8 @@ impl SharedVectors {
         Ok(sum)
     }
 
-    /// Removes all packs, whoever uses them: readers have what they need open, and writers add new ones. Other files stay
-    /// where they are. Returns whether there were any.
+    /// Removes all packs, even if they are in use: a reader has copied what it needs, and a writer adds new ones. Other
+    /// files stay where they are. Returns whether there were any.
     ///
     /// # Errors
     /// When a file cannot be removed.

@@ -32,6 +32,7 @@ pub(crate) struct DeskSection {
     /// Folder for the indexes, relative to the settings file. Empty: sectile in your cache folder.
     pub(crate) cache: String,
     /// Size of the cache folder, in bytes, beyond which the indexes that were not used for the longest time are removed.
+    /// A quarter of it is for the vectors that indexes share.
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776_u64))]
     pub(crate) cache_limit: u64,
     /// What decides the order of search results besides words: `static`, the instant model, with the same answers from the

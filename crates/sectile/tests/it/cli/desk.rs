@@ -246,7 +246,7 @@ fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
 
-/// The vectors that an index of notebooks leaves in the cache serve an index of pages with the same passages.
+/// A passage is embedded once, whatever index it is in.
 #[test]
 fn indexes_share_their_vectors_and_they_can_be_cleared() {
     let home = Home::new();
