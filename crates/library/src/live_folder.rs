@@ -496,7 +496,8 @@ impl LiveFolder {
 
     /// Returns when the last call came.
     fn used_at(&self) -> Instant {
-        self.opened_at + Duration::from_millis(self.called_at.load(Ordering::Relaxed))
+        let called = Duration::from_millis(self.called_at.load(Ordering::Relaxed));
+        self.opened_at.checked_add(called).unwrap_or(self.opened_at)
     }
 
     fn since_last_call(&self) -> Duration {

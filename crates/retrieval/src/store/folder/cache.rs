@@ -131,8 +131,10 @@ impl CacheFolder {
     /// As [`Self::list`] and [`Self::remove`].
     pub fn shrink(&self, limit: u64, keep: Option<&str>) -> io::Result<usize> {
         let all = self.list()?;
-        let shared = self.shared_vectors(limit).shrink()?;
-        let mut sum: u64 = shared + all.iter().map(|index| index.bytes).sum::<u64>();
+        // Vectors that cannot be used do not keep indexes from being removed.
+        let shared = self.shared_vectors(limit).shrink();
+        let mut sum: u64 = all.iter().map(|index| index.bytes).sum();
+        sum += shared.as_ref().unwrap_or(&0);
         let mut removed = 0;
         for index in all.iter().rev() {
             if sum <= limit {
@@ -143,7 +145,7 @@ impl CacheFolder {
                 removed += 1;
             }
         }
-        Ok(removed)
+        shared.map(|_| removed)
     }
 }
 
@@ -200,7 +202,9 @@ mod tests {
         let writer = store.writer().unwrap();
         assert_eq!(cache.shrink(0, Some("c")).unwrap(), 0);
         drop(writer);
-        assert_eq!(cache.shrink(0, None).unwrap(), 2);
+        fs::write(temp.path().join(SHARED), "not a folder").unwrap();
+        assert!(cache.shrink(0, None).is_err());
+        assert!(names(&cache).is_empty());
         assert!(!temp.path().join("c").exists());
     }
 }
