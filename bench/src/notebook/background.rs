@@ -66,7 +66,7 @@ pub(super) fn run(
     questions: &[String],
 ) -> Result<()> {
     finish(&mut library.index_command(bench, LIBRARY))?;
-    without_second_tier(&library.index())?;
+    without_second_tier(library)?;
     let mut server = Server::start(&mut on_all_cores(&library.serve_command(bench)))?;
     server.initialize()?;
     enter(&mut server, LIBRARY)?;
@@ -92,7 +92,7 @@ pub(super) fn run(
     }
     drop(filler);
     server.stop()?;
-    without_second_tier(&library.index())?;
+    without_second_tier(library)?;
     ratios.sort_by(f64::total_cmp);
     let ratio = ratios
         .get(ratios.len() / 2)
@@ -133,9 +133,13 @@ fn second_tier(indexes: &Path) -> Result<Vec<std::path::PathBuf>> {
     Ok(files)
 }
 
-fn without_second_tier(indexes: &Path) -> Result<()> {
-    for file in second_tier(indexes)? {
+/// Removes all vectors of the second tier, also those that an earlier run left for others.
+fn without_second_tier(library: &NotebookLibrary) -> Result<()> {
+    for file in second_tier(&library.index())? {
         fs::remove_file(file)?;
+    }
+    if library.cache().is_dir() {
+        fs::remove_dir_all(library.cache())?;
     }
     Ok(())
 }

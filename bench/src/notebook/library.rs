@@ -130,9 +130,15 @@ impl NotebookLibrary {
         command
     }
 
+    /// Returns the folder of the vectors that runs of that command share.
+    pub(super) fn cache(&self) -> PathBuf {
+        self.scratch.join("cache")
+    }
+
     /// The same with all tiers, unless added arguments say otherwise.
     pub(super) fn whole_index_command(&self, bench: &Bench, collection: &str) -> Command {
         let mut command = Command::new(bench.binaries.join("sectile"));
+        command.env("XDG_CACHE_HOME", self.cache());
         command.args(["notebook", "index", "--json"]);
         command.arg(&self.root).arg(collection);
         command

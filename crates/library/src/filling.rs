@@ -1,8 +1,8 @@
 //! Filling the second tier of an index: every passage is embedded with the slower model.
 //!
 //! A passage is identified by its text and never embedded twice, neither after a killed run nor when it moves to
-//! another segment. The bytes written for a segment depend on its documents and the model, not on threads, order or
-//! interruptions.
+//! another segment, nor if another index that shares its vectors has the same passage. The bytes written for a segment
+//! depend on its documents and the model, not on threads, order, interruptions or where a vector came from.
 
 mod database;
 #[cfg(test)]
@@ -20,7 +20,8 @@ use std::{
 
 use sectile_markdown::{Digest, NotePath};
 use sectile_retrieval::{
-    Embedder, ManifestEntry, OpenIndex, SecondTierWriter, Store, Vector, VectorCache, VectorKey,
+    Embedder, ManifestEntry, OpenIndex, SecondTierWriter, SharedVectors, Store, Vector,
+    VectorCache, VectorKey,
 };
 use serde::Serialize;
 
@@ -49,6 +50,8 @@ pub struct FillJob<'a> {
     pub first: &'a dyn Embedder,
     /// The model of the second tier.
     pub second: &'a dyn Embedder,
+    /// The vectors that it shares with other indexes of this user, if it does.
+    pub shared: Option<&'a SharedVectors>,
     /// Number of threads that embed passages.
     pub threads: usize,
     /// Returns `true` to stop here and continue another time.
@@ -196,8 +199,8 @@ impl FillPass<'_> {
             is_complete &= self.segment(number, known)?;
         }
         self.filled.filled = self.done;
-        self.filled.embedded = known.added();
-        self.filled.cached = self.done.saturating_sub(known.added());
+        self.filled.embedded = embedded(known);
+        self.filled.cached = self.done.saturating_sub(embedded(known));
         self.filled.complete = is_complete;
         Ok(self.filled)
     }
@@ -206,8 +209,33 @@ impl FillPass<'_> {
         (self.job.progress)(FillProgress {
             done: self.done,
             all: self.filled.passages,
-            embedded: known.added(),
+            embedded: embedded(known),
         });
+    }
+
+    /// Takes the vectors of these passages from those that are shared. Returns the passages whose vectors are not.
+    fn borrow(&self, keys: &[Option<VectorKey>], known: &mut VectorCache) -> Vec<VectorKey> {
+        let keys: Vec<VectorKey> = keys.iter().flatten().copied().collect();
+        let Some(shared) = self.job.shared.filter(|_| !keys.is_empty()) else {
+            return Vec::new();
+        };
+        shared
+            .lend(self.job.second, &keys, known)
+            .unwrap_or_else(|error| {
+                tracing::debug!(kind = %error.kind(), "shared vectors cannot be read");
+                Vec::new()
+            })
+    }
+
+    /// Shares the vectors of these passages.
+    fn share(&self, keys: &[VectorKey], known: &VectorCache) {
+        let Some(shared) = self.job.shared else {
+            return;
+        };
+        // The index has them, and the next one computes them for itself.
+        if let Err(error) = shared.add(self.job.second, keys, known) {
+            tracing::debug!(kind = %error.kind(), "vectors cannot be shared");
+        }
     }
 
     /// Embeds what is missing of a segment, and writes its file once it is complete. Returns whether it did.
@@ -238,8 +266,16 @@ impl FillPass<'_> {
                 }
             }
         }
+        let unshared = self.borrow(&keys, known);
+        missing.retain(|text| !known.has(text.key));
+        let count = |known: &VectorCache| {
+            let keys = keys.iter().flatten();
+            keys.filter(|key| known.has(**key)).count()
+        };
+        self.done = before + count(known);
         let parts = self.embed(&missing, known)?;
-        let there = keys.iter().flatten().filter(|key| known.has(**key)).count();
+        self.share(&unshared, known);
+        let there = count(known);
         self.done = before + there;
         let is_known = there == keys.iter().flatten().count();
         if is_whole && is_known {
@@ -304,6 +340,11 @@ impl FillPass<'_> {
             Ok(parts)
         })
     }
+}
+
+/// Returns the number of passages that this run embedded.
+fn embedded(known: &VectorCache) -> usize {
+    known.added() - known.borrowed()
 }
 
 /// Embeds batches until there are none left, or no more are wanted.

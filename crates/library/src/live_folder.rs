@@ -16,6 +16,7 @@ mod state;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod watcher;
 
 use std::{
@@ -31,10 +32,13 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use sectile_markdown::{Digest, NotePath};
-pub use sectile_retrieval::{CacheFolder, CachedIndex};
+pub use sectile_retrieval::{CacheFolder, CachedIndex, SharedVectors};
 use sectile_vault::{RootError, Walk};
 
-use self::engine::{Engine, MOST_AT_ONCE};
+use self::{
+    engine::{Engine, MOST_AT_ONCE},
+    turns::{FILL_QUEUE, FillQueue},
+};
 pub use self::{
     facet_index::{FacetIndex, field_counts, tag_counts},
     folder_query::{FolderQuery, HitOrder, QueryMistake, TaskFilter},
@@ -77,6 +81,7 @@ const LIMITS: LiveFolderLimits = LiveFolderLimits {
     stalled: Duration::from_secs(10),
     cache_busy: Duration::from_secs(2),
     cache_slow: Duration::from_secs(30),
+    fill_queue: &FILL_QUEUE,
 };
 
 /// Limits that tests make small: how much is asked of the system, and how long callers wait for something that may never
@@ -91,6 +96,8 @@ struct LiveFolderLimits {
     cache_busy: Duration,
     /// For the cache that this process is writing.
     cache_slow: Duration,
+    /// The folders that fill their second tiers one after the other.
+    fill_queue: &'static FillQueue,
 }
 
 /// How a folder is opened.
@@ -106,6 +113,8 @@ pub struct LiveFolderOptions {
     pub max_note_bytes: u64,
     /// The folder of this folder's cache; without one the index is only in memory.
     pub cache: Option<PathBuf>,
+    /// The vectors of the second tier that it shares with the caches of other folders, if it does.
+    pub shared_vectors: Option<SharedVectors>,
     /// The clock.
     pub clock: Clock,
     /// What is done with the second tier.
@@ -426,6 +435,7 @@ impl LiveFolder {
             collection: TOP,
             first: self.models.first,
             second,
+            shared: self.options.shared_vectors.as_ref(),
             threads,
             stop,
             progress,
@@ -484,8 +494,13 @@ impl LiveFolder {
         self.called_at.store(now, Ordering::Relaxed);
     }
 
-    fn since_last_call(&self) -> Duration {
+    /// Returns when the last call came.
+    fn used_at(&self) -> Instant {
         let called = Duration::from_millis(self.called_at.load(Ordering::Relaxed));
-        self.opened_at.elapsed().saturating_sub(called)
+        self.opened_at.checked_add(called).unwrap_or(self.opened_at)
+    }
+
+    fn since_last_call(&self) -> Duration {
+        self.used_at().elapsed()
     }
 }

@@ -348,6 +348,7 @@ mod tests {
             cut: NoteCut::Pages,
             max_note_bytes: 1 << 20,
             cache: None,
+            shared_vectors: None,
             clock: clock::now,
             second_tier: SecondTierUse::Read,
         };

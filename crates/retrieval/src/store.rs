@@ -17,7 +17,7 @@ use sectile_markdown::Digest;
 pub use self::{
     folder::{CacheFolder, CachedIndex},
     manifest::{Manifest, ManifestEntry},
-    meaning::{SecondTierWriter, VectorCache, VectorKey},
+    meaning::{SecondTierWriter, SharedVectors, VectorCache, VectorKey},
 };
 use self::{
     folder::{Folder, Lock},

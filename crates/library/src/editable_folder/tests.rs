@@ -53,6 +53,7 @@ impl Bench {
             cut: crate::manual_page::NoteCut::Notes,
             max_note_bytes: MAX_NOTE_BYTES,
             cache: None,
+            shared_vectors: None,
             clock: clock::now,
             second_tier: SecondTierUse::Read,
         };

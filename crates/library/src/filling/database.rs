@@ -25,7 +25,7 @@ use crate::{
 const WINDOW: usize = 2_048;
 
 /// Fills what is missing of the second tier of a collection in a backend. If the collection is updated meanwhile, its
-/// new state is filled.
+/// new state is filled. Vectors that the indexes of a user share are neither used nor added to.
 pub fn fill_database(
     job: FillJob<'_>,
     index: &dyn VectorIndexing,

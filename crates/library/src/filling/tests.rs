@@ -3,11 +3,11 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
 };
 
-use sectile_retrieval::{StoreError, built_in};
+use sectile_retrieval::{CacheFolder, StoreError, built_in};
 
 use crate::{
     filling::*,
@@ -28,6 +28,7 @@ const QUERIES: [&str; 4] = [
 struct Case {
     storage: Memory,
     folder: tempfile::TempDir,
+    shared: Option<SharedVectors>,
 }
 
 fn notebook(number: usize) -> String {
@@ -49,6 +50,15 @@ impl Case {
         Self {
             storage,
             folder: tempfile::tempdir().unwrap(),
+            shared: None,
+        }
+    }
+
+    /// The same, with vectors that are shared through a cache folder.
+    fn sharing(notebooks: usize, cache: &Path) -> Self {
+        Self {
+            shared: Some(CacheFolder::new(cache).shared_vectors(1 << 30)),
+            ..Self::new(notebooks)
         }
     }
 
@@ -75,6 +85,7 @@ impl Case {
             collection: "lab",
             first: built_in().unwrap(),
             second,
+            shared: self.shared.as_ref(),
             threads,
             stop,
             progress: &|progress| assert!(progress.done <= progress.all, "{progress:?}"),
@@ -243,6 +254,78 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
         answers(&open_collection),
         answers(&afresh.open_collection(Some(second)))
     );
+}
+
+#[test]
+fn collections_with_equal_passages_embed_them_once() {
+    let second = SecondTierModel::new("one");
+    let cache = tempfile::tempdir().unwrap();
+    let alone = Case::new(20);
+    alone.index();
+    alone.fill(second);
+    assert_eq!(second.embedded(), 61);
+    let first = Case::sharing(20, cache.path());
+    first.index();
+    let filled = first.fill(second);
+    assert_eq!((filled.embedded, filled.cached), (61, 0));
+    assert_eq!(second.embedded(), 61);
+    // A copy elsewhere, with a notebook more.
+    let copy = Case::sharing(20, cache.path());
+    copy.index();
+    copy.storage
+        .write("lab", "new.md", b"# Quince\n\nYellow.\n");
+    copy.index();
+    let filled = copy.fill(second);
+    assert!(filled.complete, "{filled:?}");
+    assert_eq!((filled.embedded, filled.cached, filled.filled), (1, 61, 62));
+    assert_eq!(second.embedded(), 1);
+    // Where a vector came from makes no difference to a byte, nor to an answer.
+    let same = Case::sharing(20, cache.path());
+    same.index();
+    assert_eq!(same.fill(second).embedded, 0);
+    assert_eq!(same.files(), alone.files());
+    assert_eq!(same.files(), first.files());
+    let answer = |case: &Case| answers(&case.open_collection(Some(second)));
+    assert_eq!(answer(&same), answer(&alone));
+    second.embedded();
+    // Another model has nothing to take.
+    let other = SecondTierModel::new("two");
+    assert_eq!(same.fill(other).embedded, 61);
+    // Without the cache, everything is as it was before there was one.
+    std::fs::remove_dir_all(cache.path()).unwrap();
+    std::fs::write(cache.path(), "not a folder").unwrap();
+    let without = Case::sharing(20, cache.path());
+    without.index();
+    assert_eq!(without.fill(second).embedded, 61);
+    assert_eq!(without.files(), alone.files());
+    std::fs::remove_file(cache.path()).unwrap();
+}
+
+#[test]
+fn a_run_that_was_stopped_shares_what_it_has_however_it_ended() {
+    let second = SecondTierModel::new("one");
+    let cache = tempfile::tempdir().unwrap();
+    let case = Case::sharing(20, cache.path());
+    case.index();
+    let stopped = case.try_fill(second, 1, &after(26)).unwrap();
+    assert!(!stopped.complete && stopped.embedded > 0, "{stopped:?}");
+    let copy = Case::sharing(20, cache.path());
+    copy.index();
+    let filled = copy.fill(second);
+    assert_eq!(filled.embedded + stopped.embedded, 61, "{stopped:?}");
+    // A killed one leaves parts, which the next run shares.
+    let (killed, cache) = (Case::new(20), tempfile::tempdir().unwrap());
+    killed.index();
+    let stopped = killed.try_fill(second, 1, &after(26)).unwrap();
+    assert!(!killed.files().is_empty() && stopped.embedded > 0);
+    let shared = Some(CacheFolder::new(cache.path()).shared_vectors(1 << 30));
+    let killed = Case { shared, ..killed };
+    let filled = killed.fill(second);
+    assert_eq!(filled.embedded + stopped.embedded, 61);
+    let copy = Case::sharing(20, cache.path());
+    copy.index();
+    assert_eq!(copy.fill(second).embedded, 0);
+    assert_eq!(copy.files(), killed.files());
 }
 
 #[test]

@@ -4,7 +4,11 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Arc, Weak, mpsc},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -351,40 +355,63 @@ fn is_alone(live: &Arc<LiveFolder>) -> bool {
     Arc::strong_count(live) == 1
 }
 
-/// Starts to fill the second tier, as far as callers leave time for it.
+/// Starts to fill the second tier, as far as callers leave time for it, when it is the turn of this folder.
 fn spawn_filler(live: &Arc<LiveFolder>, location: &Path) -> Option<JoinHandle<bool>> {
     let second = live.models.second?;
     let (first, library) = (live.models.first, Arc::clone(&live.library));
     let (weak, location) = (Arc::downgrade(live), location.to_owned());
+    let shared = live.options.shared_vectors.clone();
+    let (queue, used_at) = (live.limits.fill_queue, live.used_at());
     let work = move || {
-        let stop = || {
+        let turn = queue.join(used_at, Instant::now());
+        let is_first = |live: &LiveFolder| turn.is_now(live.used_at(), Instant::now());
+        // Waits as long as the folder is not `ready`; returns whether it is not worth it any more.
+        let wait_until = |ready: &dyn Fn(&LiveFolder) -> bool| {
             loop {
                 let Some(live) = weak.upgrade() else {
                     return true;
                 };
                 let is_written = !live.own.lock().notes.is_empty();
                 let is_behind = is_written || live.engine.lock().uncached.is_some();
-                if is_behind || live.since_last_call() >= POLITE {
+                if is_behind || ready(&live) {
                     return is_behind;
                 }
                 drop(live);
                 std::thread::sleep(POLITE_STEP);
             }
         };
+        let is_put_off = AtomicBool::new(false);
+        let stop = || {
+            let is_over = wait_until(&|live| {
+                is_put_off.fetch_or(!is_first(live), Ordering::Relaxed);
+                is_put_off.load(Ordering::Relaxed) || live.since_last_call() >= POLITE
+            });
+            is_over || is_put_off.load(Ordering::Relaxed)
+        };
         let job = FillJob {
             storage: &library,
             collection: TOP,
             first,
             second,
+            shared: shared.as_ref(),
             threads: usual_threads(),
             stop: &stop,
             progress: &|_| {},
         };
-        match fill(job, &location) {
-            Ok(report) => report.complete,
-            Err(error) => {
-                tracing::debug!(?error, "the second tier cannot be filled");
-                false
+        loop {
+            // While it waits, another process may fill the same index.
+            if wait_until(&is_first) {
+                return false;
+            }
+            is_put_off.store(false, Ordering::Relaxed);
+            match fill(job, &location) {
+                Ok(report) if report.complete => return true,
+                Ok(_) if is_put_off.load(Ordering::Relaxed) => {}
+                Ok(_) => return false,
+                Err(error) => {
+                    tracing::debug!(?error, "the second tier cannot be filled");
+                    return false;
+                }
             }
         }
     };

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::{clock, live_folder::*, testing::SecondTierModel};
 
 mod hazards;
+mod turns;
 
 const LARGEST: u64 = 10_000;
 
@@ -25,6 +26,7 @@ fn options(folder: &Path, cache: Option<&Path>) -> LiveFolderOptions {
         cut: crate::manual_page::NoteCut::Notes,
         max_note_bytes: LARGEST,
         cache: cache.map(Path::to_owned),
+        shared_vectors: None,
         clock: clock::now,
         second_tier: SecondTierUse::Read,
     }

@@ -10,6 +10,8 @@ use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::SystemTime,
 };
 
 use sectile_markdown::Digest;
@@ -26,6 +28,14 @@ pub(super) struct Folder {
     location: PathBuf,
     /// Whether files are not flushed to disk: one that a power failure damages is detected by its checksum and rebuilt.
     pub(super) is_cache: bool,
+}
+
+/// A file of a folder, as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ListedFile {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) modified: SystemTime,
 }
 
 /// A lock held until it is dropped, or until the process ends, however it ends.
@@ -159,7 +169,32 @@ impl Folder {
 
     /// Replaces a file atomically, flushed to disk before it is visible, unless this is a cache.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let unfinished = self.path(&format!("{UNFINISHED}{name}"));
+        self.write_through(&format!("{UNFINISHED}{name}"), name, bytes, None)
+    }
+
+    /// As [`Self::write`], where others may be writing the same file at this moment. A file that takes the place of older
+    /// ones is given their time.
+    pub(super) fn write_among_others(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        modified: Option<SystemTime>,
+    ) -> io::Result<()> {
+        static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        let (process, number) = (std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
+        let unfinished = format!("{UNFINISHED}{process}-{number}-{name}");
+        self.write_through(&unfinished, name, bytes, modified)
+    }
+
+    /// Writes `unfinished`, and renames it to `name`.
+    fn write_through(
+        &self,
+        unfinished: &str,
+        name: &str,
+        bytes: &[u8],
+        modified: Option<SystemTime>,
+    ) -> io::Result<()> {
+        let unfinished = self.path(unfinished);
         // A leftover, or a link planted to have something else overwritten.
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -170,6 +205,9 @@ impl Folder {
             .create_new(true)
             .open(&unfinished)?;
         file.write_all(bytes)?;
+        if let Some(modified) = modified {
+            file.set_modified(modified)?;
+        }
         if !self.is_cache {
             file.sync_all()?;
         }
@@ -203,6 +241,26 @@ impl Folder {
         Ok(names)
     }
 
+    /// Returns all regular files, the oldest first.
+    pub(super) fn files(&self) -> io::Result<Vec<ListedFile>> {
+        let listed = self.names()?.into_iter().filter_map(|name| {
+            // One that was removed meanwhile is not listed.
+            let metadata = fs::symlink_metadata(self.path(&name)).ok()?;
+            let modified = metadata.modified().ok()?;
+            metadata.is_file().then_some(ListedFile {
+                name,
+                bytes: metadata.len(),
+                modified,
+            })
+        });
+        let mut files: Vec<ListedFile> = listed.collect();
+        files.sort_by(|one, other| {
+            let by_age = one.modified.cmp(&other.modified);
+            by_age.then_with(|| one.name.cmp(&other.name))
+        });
+        Ok(files)
+    }
+
     /// Returns whether a file's name, once finished, begins with `start`.
     pub(super) fn is_of(name: &str, start: &str) -> bool {
         let name = name.strip_prefix(UNFINISHED).unwrap_or(name);
@@ -216,6 +274,14 @@ impl Folder {
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.path(name))
+    }
+
+    /// Removes the folder itself, unless something is in it.
+    pub(super) fn remove_if_empty(&self) -> io::Result<()> {
+        match fs::remove_dir(&self.location) {
+            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the lock on a file, or returns `None` if another process holds it.

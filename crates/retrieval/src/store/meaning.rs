@@ -4,10 +4,13 @@
 //! that a vector is never computed twice, whatever happens to segments. Parts hold the progress of an interrupted
 //! filler. Chunks of documents that were not live when a file was written have no vector in it.
 
+mod shared;
+
 use std::{borrow::Cow, collections::HashMap, io};
 
 use sectile_markdown::Digest;
 
+pub use self::shared::SharedVectors;
 use super::{
     MOST_FILE, Store, StoreError,
     folder::{Folder, Lock},
@@ -34,7 +37,7 @@ pub(super) const LOCK: &str = "filling";
 const MODEL_DIGITS: usize = 16;
 
 /// Identifies the passage that a vector belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VectorKey([u8; 16]);
 
 impl VectorKey {
@@ -80,12 +83,28 @@ struct VectorFile {
 impl VectorFile {
     /// Opens a file.
     fn open(origin: &Origin, rules: &str, dimensions: usize) -> Result<Self, FormatError> {
+        let (container, keys) = Self::open_keys(origin, rules)?;
+        Self::with_vectors(&container, keys, dimensions)
+    }
+
+    /// Opens a file as far as its keys.
+    fn open_keys(origin: &Origin, rules: &str) -> Result<(Container, Bytes), FormatError> {
         let container = Container::open(origin, VERSION)?;
         if container.part(&RULES)?.as_ref() != rules.as_bytes() {
             return Err(FormatError::OtherModel);
         }
+        let keys = container.part(&KEYS)?;
+        Ok((container, keys))
+    }
+
+    /// Opens the rest of a file.
+    fn with_vectors(
+        container: &Container,
+        keys: Bytes,
+        dimensions: usize,
+    ) -> Result<Self, FormatError> {
         let meaning = Self {
-            keys: container.part(&KEYS)?,
+            keys,
             vectors: container.stretch(&VECTORS)?,
             inverse_lengths: container.stretch(&LENGTHS)?,
         };
@@ -98,6 +117,13 @@ impl VectorFile {
 
     fn keys(&self) -> &[[u8; 16]] {
         self.keys.as_ref().as_chunks().0
+    }
+
+    /// Returns a vector in stored form, or `None` if there is no such row, or the file has changed.
+    fn vector(&self, row: usize, dimensions: usize) -> Option<Cow<'_, [u8]>> {
+        let bytes = kept_bytes(dimensions);
+        let start = row.checked_mul(bytes)?;
+        self.vectors.read(start..start.checked_add(bytes)?)
     }
 
     /// Returns whether there are vectors for all of these chunks, and a row for each chunk of the segment.
@@ -142,6 +168,8 @@ pub struct VectorCache {
     added: Vec<VectorKey>,
     /// In stored form.
     added_vectors: Vec<u8>,
+    /// The number of added vectors that were shared, and not computed now.
+    borrowed: usize,
 }
 
 impl VectorCache {
@@ -158,6 +186,7 @@ impl VectorCache {
             places: HashMap::new(),
             added: Vec::new(),
             added_vectors: Vec::new(),
+            borrowed: 0,
         }
     }
 
@@ -179,6 +208,12 @@ impl VectorCache {
         self.added.len()
     }
 
+    /// Returns the number of vectors added that [`SharedVectors`] had.
+    #[must_use]
+    pub fn borrowed(&self) -> usize {
+        self.borrowed
+    }
+
     /// Returns whether the vector of a passage is known.
     #[must_use]
     pub fn has(&self, key: VectorKey) -> bool {
@@ -192,11 +227,23 @@ impl VectorCache {
         }
         let silent = vec![0; self.dimensions];
         let vector = vector.filter(|vector| vector.len() == self.dimensions);
+        self.add_kept(key, &kept(vector.unwrap_or(&silent)));
+    }
+
+    /// Adds a vector in stored form, of a passage that has none.
+    fn add_kept(&mut self, key: VectorKey, vector: &[u8]) {
         self.places
             .insert(key, (self.files.len(), self.added.len()));
         self.added.push(key);
-        self.added_vectors
-            .extend_from_slice(&kept(vector.unwrap_or(&silent)));
+        self.added_vectors.extend_from_slice(vector);
+    }
+
+    /// Adds a vector in stored form that was computed before.
+    fn borrow_kept(&mut self, key: VectorKey, vector: &[u8]) {
+        if !self.has(key) {
+            self.add_kept(key, vector);
+            self.borrowed += 1;
+        }
     }
 
     /// Takes in the vectors of a file. Must be called before anything is added.
@@ -214,12 +261,12 @@ impl VectorCache {
     /// Returns a vector in stored form, or `None` if it is not known, or its file has changed.
     fn get(&self, key: VectorKey) -> Option<Cow<'_, [u8]>> {
         let (file, number) = *self.places.get(&key)?;
+        if let Some(meaning) = self.files.get(file) {
+            return meaning.vector(number, self.dimensions);
+        }
         let bytes = kept_bytes(self.dimensions);
         let range = number * bytes..(number + 1) * bytes;
-        match self.files.get(file) {
-            Some(meaning) => meaning.vectors.read(range),
-            None => self.added_vectors.get(range).map(Cow::Borrowed),
-        }
+        self.added_vectors.get(range).map(Cow::Borrowed)
     }
 
     /// Returns the vectors for these keys; a chunk without a key gets a zero vector. Returns `None` if one is not

@@ -578,9 +578,12 @@ pub(super) struct CacheArgs {
     /// Remove the index of this folder, or with --all of every folder. Nothing is lost: it is rebuilt when it is needed.
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     pub(super) clear: Option<Option<PathBuf>>,
-    /// With --clear, remove the indexes of all folders.
+    /// With --clear, remove the indexes of all folders, and the vectors that they share.
     #[arg(long, requires = "clear")]
     pub(super) all: bool,
+    /// With --clear, remove the vectors that indexes share. Indexes keep their own.
+    #[arg(long, requires = "clear")]
+    pub(super) vectors: bool,
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,

@@ -1,8 +1,8 @@
-//! `sectile cache`: the indexes that are kept between runs.
+//! `sectile cache`: the indexes that are kept between runs, and the vectors that they share.
 
 use std::path::Path;
 
-use sectile_retrieval::{CacheFolder, CachedIndex};
+use sectile_retrieval::{CacheFolder, CachedIndex, SharedVectors};
 use serde_json::{Value, json};
 
 use super::{
@@ -19,12 +19,24 @@ pub(super) fn run(args: &CacheArgs) -> Result<(), CliError> {
         CliError::failed("there is no cache folder: the home folder is unknown.")
             .next("set desk.cache in the settings file")
     })?;
+    let limit = settings.worlds.desk.cache_limit;
     let folder = CacheFolder::new(location);
-    let indexes = folder.list().map_err(|error| unusable(&error))?;
+    let contents = CacheContents {
+        indexes: folder.list().map_err(|error| unusable(&error))?,
+        shared: folder.shared_vectors(limit),
+        folder,
+    };
     match &args.clear {
-        Some(named) => clear(args, named.as_deref(), &folder, &indexes),
-        None => show(args, location, settings.worlds.desk.cache_limit, &indexes),
+        Some(named) => clear(args, named.as_deref(), &contents),
+        None => show(args, location, limit, &contents),
     }
+}
+
+/// What is in the cache folder.
+struct CacheContents {
+    folder: CacheFolder,
+    indexes: Vec<CachedIndex>,
+    shared: SharedVectors,
 }
 
 fn unusable(error: &std::io::Error) -> CliError {
@@ -37,16 +49,22 @@ fn show(
     args: &CacheArgs,
     location: &Path,
     limit: u64,
-    indexes: &[CachedIndex],
+    contents: &CacheContents,
 ) -> Result<(), CliError> {
-    let bytes: u64 = indexes.iter().map(|index| index.bytes).sum();
+    let CacheContents {
+        indexes, shared, ..
+    } = contents;
+    let vectors = shared.bytes().map_err(|error| unusable(&error))?;
+    let bytes = vectors + indexes.iter().map(|index| index.bytes).sum::<u64>();
     if args.json {
         let listed: Vec<Value> = indexes
             .iter()
             .map(|index| json!({ "folder": index.label, "bytes": index.bytes, "used_at": index.used_at }))
             .collect();
-        let answer =
-            json!({ "cache": location, "bytes": bytes, "limit": limit, "indexes": listed });
+        let answer = json!({
+            "cache": location, "bytes": bytes, "limit": limit, "indexes": listed,
+            "vectors": { "bytes": vectors },
+        });
         return print(format_args!("{answer}\n"));
     }
     for index in indexes {
@@ -57,6 +75,10 @@ fn show(
             StyledText(DIM, format!("{}, used {used}", size(index.bytes)))
         ))?;
     }
+    if vectors > 0 {
+        let size = StyledText(DIM, size(vectors));
+        print(format_args!("vectors shared by all indexes  {size}\n"))?;
+    }
     print(format_args!(
         "{} in {}; the limit is {}. Clear one with --clear DIR, all with --clear --all.\n",
         counted(indexes.len(), "index", "indexes"),
@@ -65,37 +87,43 @@ fn show(
     ))
 }
 
-fn clear(
-    args: &CacheArgs,
-    named: Option<&Path>,
-    folder: &CacheFolder,
-    indexes: &[CachedIndex],
-) -> Result<(), CliError> {
-    let wanted = match (named, args.all) {
-        (_, true) => None,
-        (Some(named), false) => Some(label_of(named, indexes)?),
-        (None, false) => {
-            return Err(
-                CliError::usage("no folder is named.").next("--clear DIR, or --clear --all")
-            );
+fn clear(args: &CacheArgs, named: Option<&Path>, contents: &CacheContents) -> Result<(), CliError> {
+    let CacheContents {
+        folder,
+        indexes,
+        shared,
+    } = contents;
+    let label = match named {
+        Some(named) if !args.all => Some(label_of(named, indexes)?),
+        None if !args.all && !args.vectors => {
+            return Err(CliError::usage("no folder is named.")
+                .next("--clear DIR, --clear --vectors, or --clear --all"));
         }
+        _ => None,
     };
     let mut removed = 0;
     let mut in_use = 0;
     for index in indexes {
-        if wanted.as_ref().is_none_or(|wanted| index.label == *wanted) {
+        if args.all || label.as_ref() == Some(&index.label) {
             match folder.remove(index).map_err(|error| unusable(&error))? {
                 true => removed += 1,
                 false => in_use += 1,
             }
         }
     }
+    let are_vectors_removed = match args.all || args.vectors {
+        true => shared.clear().map_err(|error| unusable(&error))?,
+        false => false,
+    };
     if args.json {
-        return print(format_args!(
-            "{}\n",
-            json!({ "removed": removed, "in_use": in_use })
-        ));
+        let answer =
+            json!({ "removed": removed, "in_use": in_use, "vectors_removed": are_vectors_removed });
+        return print(format_args!("{answer}\n"));
     }
+    let vectors = match are_vectors_removed {
+        true => " and the shared vectors",
+        false => "",
+    };
     let kept = match in_use {
         0 => String::new(),
         in_use => format!(" {in_use} kept: in use by a server."),
@@ -104,7 +132,7 @@ fn clear(
         "{}{kept}\n",
         StyledText(
             GOOD,
-            format!("{} removed.", counted(removed, "index", "indexes"))
+            format!("{}{vectors} removed.", counted(removed, "index", "indexes"))
         )
     ))
 }

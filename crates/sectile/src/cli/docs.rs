@@ -48,6 +48,7 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
 fn options(settings: &Settings) -> SourceOptions<'_> {
     SourceOptions {
         cache: settings.worlds.desk.cache.as_deref(),
+        cache_limit: settings.worlds.desk.cache_limit,
         background: false,
     }
 }

@@ -13,11 +13,12 @@ mod without_backends;
 use std::path::{Path, PathBuf};
 
 use sectile_library::{LibraryError, folder::MAX_NOTE_BYTES, library::Library};
+use sectile_retrieval::SharedVectors;
 
 pub(super) use self::args::NotebookArgs;
 use self::args::{ArtifactCommand, NotebookCommand};
 use super::{
-    settings::settings,
+    settings::{named, read, settings},
     ui::{CliError, visible},
 };
 use crate::worlds::{editor, notebook::OpenLibrary};
@@ -39,14 +40,27 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
     }
 }
 
+/// Returns the settings file that was named instead of a folder, if it was one.
+fn settings_file(given: &Path) -> Option<&Path> {
+    let is_settings = given.extension().is_some_and(|ending| ending == "toml");
+    is_settings.then_some(given)
+}
+
+/// Returns the vectors that indexes share through the user's cache folder. A folder needs no settings, so mistakes in
+/// those of the environment only mean that nothing is shared.
+fn shared_vectors(given: &Path) -> Option<SharedVectors> {
+    let file = named(settings_file(given));
+    let (_, settings) = read(file.as_deref(), &[]).ok()?;
+    settings.worlds.desk.shared_vectors()
+}
+
 /// Opens the library that was named: the folder of the collections, or a settings file.
 fn open(given: &Path) -> Result<OpenLibrary, CliError> {
-    let is_settings = given.extension().is_some_and(|ending| ending == "toml");
-    if !is_settings {
+    let Some(file) = settings_file(given) else {
         return OpenLibrary::folder(given, MAX_NOTE_BYTES)
             .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
-    }
-    let settings = settings(Some(given))?.worlds.notebook;
+    };
+    let settings = settings(Some(file))?.worlds.notebook;
     if !settings.is_configured() {
         let error = "the settings file does not configure notebooks.";
         return Err(

@@ -28,6 +28,8 @@ use crate::fixture::sectile;
 /// A working folder with documents and settings.
 struct Desk {
     folder: tempfile::TempDir,
+    /// The cache folder of its user: tests that count what is embedded find nothing that others have embedded.
+    cache: tempfile::TempDir,
 }
 
 /// How a command ended, and what it printed.
@@ -44,7 +46,8 @@ impl Desk {
             .prefix("sectile-docs-")
             .tempdir()
             .unwrap();
-        let desk = Self { folder };
+        let cache = tempfile::tempdir().unwrap();
+        let desk = Self { folder, cache };
         for (path, text) in files {
             desk.write(path, text.as_bytes());
         }
@@ -67,6 +70,7 @@ impl Desk {
             .args(arguments)
             .current_dir(self.folder.path())
             .env("COLUMNS", "100")
+            .env("XDG_CACHE_HOME", self.cache.path())
             .stdin(std::process::Stdio::null())
             .output()
             .unwrap();

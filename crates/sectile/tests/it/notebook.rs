@@ -203,6 +203,8 @@ impl Library {
     /// A command that indexes the library, with more arguments: all tiers, unless they say otherwise.
     fn tiers_command(&self, more: &[&str]) -> Command {
         let mut command = sectile();
+        // Tests that count what is embedded find nothing that others have embedded.
+        command.env("XDG_CACHE_HOME", self.vault.cache());
         command.args(["notebook", "index"]).arg(self.vault.root());
         command.arg("--json").args(more);
         command

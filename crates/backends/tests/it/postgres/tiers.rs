@@ -169,6 +169,7 @@ impl Case {
             collection: "lab",
             first: model(),
             second: self.second,
+            shared: None,
             threads: 2,
             stop,
             progress,
@@ -362,6 +363,7 @@ fn a_database_that_is_killed_loses_only_what_was_not_committed() {
             collection: "lab",
             first: model(),
             second,
+            shared: None,
             threads: 2,
             stop: &|| false,
             progress: &|progress| {

@@ -7,10 +7,18 @@ use std::{
 };
 
 use super::{Folder, UNFINISHED};
-use crate::store::{LABEL, LOCK, MANIFEST, RECORDS, SEGMENT, meaning};
+use crate::store::{
+    LABEL, LOCK, MANIFEST, RECORDS, SEGMENT,
+    meaning::{self, SharedVectors},
+};
 
 /// The longest label that is read, in bytes.
 const MOST_LABEL: u64 = 8 << 10;
+/// The name of the folder with the vectors that the indexes share. Names of indexes are hexadecimal digits.
+const SHARED: &str = "vectors";
+/// Shared vectors may take up the whole cache divided by this. An index has its own copy of those that it needs, so they
+/// are worth less than the indexes; a quarter of the usual limit is more than two million passages.
+const SHARE_OF_VECTORS: u64 = 4;
 
 /// A folder of index folders, one for each place that was indexed.
 #[derive(Clone, Debug)]
@@ -105,20 +113,28 @@ impl CacheFolder {
         if names.iter().any(|name| name == LABEL) {
             folder.remove(LABEL)?;
         }
-        match fs::remove_dir(&folder.location) {
-            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
-            _ => Ok(true),
-        }
+        folder.remove_if_empty()?;
+        Ok(true)
     }
 
-    /// Removes the least recently used indexes until all of them together have at most `limit` bytes, except the one
-    /// called `keep`. Returns the number of those that were removed.
+    /// Returns the vectors that the indexes of this user share, whose part of a cache of `limit` bytes is bounded.
+    #[must_use]
+    pub fn shared_vectors(&self, limit: u64) -> SharedVectors {
+        SharedVectors::new(self.location.join(SHARED), limit / SHARE_OF_VECTORS)
+    }
+
+    /// Removes the oldest shared vectors until they have at most their part of `limit` bytes, and then the least recently
+    /// used indexes until everything together has at most `limit`, except the one called `keep`. Returns the number of
+    /// indexes that were removed.
     ///
     /// # Errors
     /// As [`Self::list`] and [`Self::remove`].
     pub fn shrink(&self, limit: u64, keep: Option<&str>) -> io::Result<usize> {
         let all = self.list()?;
+        // Vectors that cannot be used do not keep indexes from being removed.
+        let shared = self.shared_vectors(limit).shrink();
         let mut sum: u64 = all.iter().map(|index| index.bytes).sum();
+        sum += shared.as_ref().unwrap_or(&0);
         let mut removed = 0;
         for index in all.iter().rev() {
             if sum <= limit {
@@ -129,7 +145,7 @@ impl CacheFolder {
                 removed += 1;
             }
         }
-        Ok(removed)
+        shared.map(|_| removed)
     }
 }
 
@@ -186,7 +202,9 @@ mod tests {
         let writer = store.writer().unwrap();
         assert_eq!(cache.shrink(0, Some("c")).unwrap(), 0);
         drop(writer);
-        assert_eq!(cache.shrink(0, None).unwrap(), 2);
+        fs::write(temp.path().join(SHARED), "not a folder").unwrap();
+        assert!(cache.shrink(0, None).is_err());
+        assert!(names(&cache).is_empty());
         assert!(!temp.path().join("c").exists());
     }
 }

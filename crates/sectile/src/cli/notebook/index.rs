@@ -18,12 +18,12 @@ use sectile_library::{
     publishing::publish,
     tiers::Models,
 };
-use sectile_retrieval::{Embedder, StoreError};
+use sectile_retrieval::{Embedder, SharedVectors, StoreError};
 use serde::Serialize;
 
 use super::{
     args::{IndexArgs, IndexDestination, TierName},
-    collections, failed, made_index_folder, open, require,
+    collections, failed, made_index_folder, open, require, shared_vectors,
 };
 use crate::{
     cli::{
@@ -71,6 +71,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
         target,
         models,
         only: args.collection.as_deref(),
+        shared: shared_vectors(&args.root),
         threads: args.threads.unwrap_or_else(filling::usual_threads),
         interrupt: None,
     };
@@ -155,6 +156,8 @@ struct IndexRun<'a> {
     second: Option<&'static dyn Embedder>,
     /// The only collection to index, if one was named.
     only: Option<&'a str>,
+    /// The vectors that the second tier shares with other indexes of this user.
+    shared: Option<SharedVectors>,
     threads: usize,
     interrupt: Option<Interrupt>,
 }
@@ -251,6 +254,7 @@ impl IndexRun<'_> {
             collection,
             first: self.models.first,
             second,
+            shared: self.shared.as_ref(),
             threads: self.threads,
             stop: &|| self.is_stopped() || is_behind(),
             progress: &|progress| bar.show(progress),

@@ -126,7 +126,8 @@ fn open_roots(
     Ok(Some(DeskWorld { roots: opened }))
 }
 
-/// Removes indexes that were not used for the longest time, if all together are too large. Those in use stay.
+/// Removes indexes that were not used for the longest time, and the oldest shared vectors, if all together are too large.
+/// Indexes in use stay.
 fn limit_cache(settings: &DeskSettings) {
     let Some(cache) = &settings.cache else {
         return;
@@ -224,6 +225,7 @@ fn open_root(
             .cache
             .as_deref()
             .map(|cache| cache_of(cache, &location, root)),
+        shared_vectors: settings.shared_vectors(),
         clock: clock::now,
         second_tier: match settings.ranking {
             DeskRanking::Static => SecondTierUse::Unused,

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
+use sectile_library::live_folder::{CacheFolder, SharedVectors};
 use sectile_vault::Walk;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,7 @@ pub(crate) struct DeskSection {
     /// Folder for the indexes, relative to the settings file. Empty: sectile in your cache folder.
     pub(crate) cache: String,
     /// Size of the cache folder, in bytes, beyond which the indexes that were not used for the longest time are removed.
+    /// A quarter of it is for the vectors that indexes share.
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776_u64))]
     pub(crate) cache_limit: u64,
     /// What decides the order of search results besides words: `static`, the instant model, with the same answers from the
@@ -131,6 +133,14 @@ pub(crate) struct RootSettings {
     pub(crate) read: Vec<String>,
     pub(crate) write: Vec<String>,
     pub(crate) hide: Vec<String>,
+}
+
+impl DeskSettings {
+    /// Returns the vectors that the indexes of this user share, if there is anywhere to keep them.
+    pub(crate) fn shared_vectors(&self) -> Option<SharedVectors> {
+        let cache = CacheFolder::new(self.cache.as_deref()?);
+        Some(cache.shared_vectors(self.cache_limit))
+    }
 }
 
 impl SettingsSection for DeskSection {

@@ -40,6 +40,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     }
     let options = SourceOptions {
         cache: context.settings.desk.cache.as_deref(),
+        cache_limit: context.settings.desk.cache_limit,
         background: true,
     };
     let sources = opened_sources(settings, options)?;

@@ -12,7 +12,9 @@ use std::{
 use parking_lot::Mutex;
 use sectile_library::{
     LibraryError, clock,
-    live_folder::{ChangeDetection, FolderState, LiveFolder, LiveFolderOptions, SecondTierUse},
+    live_folder::{
+        CacheFolder, ChangeDetection, FolderState, LiveFolder, LiveFolderOptions, SecondTierUse,
+    },
     live_manual::{ManualSnapshot, PageNumber, PageText, PagesInMemory},
     manual_page::NoteCut,
     manual_site::{ManualSite, SiteFiles},
@@ -40,6 +42,8 @@ const CACHE_DIGITS: usize = 32;
 pub(crate) struct SourceOptions<'a> {
     /// The folder of all indexes; without one they are only in memory.
     pub(crate) cache: Option<&'a Path>,
+    /// The most bytes of that folder.
+    pub(crate) cache_limit: u64,
     /// Whether work may be done that no call waits for.
     pub(crate) background: bool,
 }
@@ -483,6 +487,9 @@ impl FolderSource {
         options: SourceOptions<'_>,
     ) -> Result<Self, SkipReason> {
         let location = root.location().to_path_buf();
+        let shared_vectors = options
+            .cache
+            .map(|cache| CacheFolder::new(cache).shared_vectors(options.cache_limit));
         let cache = options.cache.map(|cache| {
             let key = format!("{}\0pages", location.display());
             let mut name = Digest::of(key.as_bytes()).to_string();
@@ -495,6 +502,7 @@ impl FolderSource {
             cut: NoteCut::Pages,
             max_note_bytes: settings.written.max_doc_bytes,
             cache,
+            shared_vectors,
             clock: clock::now,
             second_tier: match settings.written.ranking {
                 DocsRanking::Words | DocsRanking::Static => SecondTierUse::Unused,

@@ -246,6 +246,55 @@ fn an_index_is_kept_in_the_cache_and_can_be_cleared() {
     assert_eq!(home.run(&["cache", "--clear"]).code, Some(2));
 }
 
+/// A passage is embedded once, whatever index it is in.
+#[test]
+fn indexes_share_their_vectors_and_they_can_be_cleared() {
+    let home = Home::new();
+    for library in ["library", "copy"] {
+        let note = format!("{library}/lab/barn.md");
+        home.write(&note, "# Barn\n\nThe barn is full of hay.\n");
+    }
+    let vectors = || {
+        let ran = home.run(&["cache", "--json"]);
+        let answer = serde_json::from_str::<Value>(&ran.stdout).unwrap();
+        let (bytes, all) = (&answer["vectors"]["bytes"], &answer["bytes"]);
+        assert!(bytes.as_u64() <= all.as_u64(), "{answer}");
+        bytes.as_u64().unwrap()
+    };
+    let embedded = |library: &str| {
+        let ran = home.run(&["notebook", "index", library, "--json"]);
+        let rows = serde_json::from_str::<Value>(&ran.stdout).unwrap();
+        rows[0]["transformer"]["embedded"].as_u64().unwrap()
+    };
+    assert_eq!((vectors(), embedded("library")), (0, 1));
+    assert!(vectors() > 200);
+    assert_eq!(embedded("copy"), 0);
+    let pages = |folder: &str| {
+        let ran = home.run(&["docs", "index", "--path", folder, "--json"]);
+        let rows = serde_json::from_str::<Value>(&ran.stdout).unwrap();
+        rows[0]["transformer"]["embedded"].as_u64().unwrap()
+    };
+    let first = pages("library");
+    assert_eq!(pages("copy"), 0, "the first embedded {first}");
+    let shown = home.run(&["cache"]);
+    assert!(
+        shown.stdout.contains("vectors shared by all indexes"),
+        "{shown:?}"
+    );
+    let ran = home.run(&["cache", "--clear", "--vectors"]);
+    assert_eq!(ran.stdout, "0 indexes and the shared vectors removed.\n");
+    assert_eq!(vectors(), 0);
+    // The indexes have their own.
+    assert_eq!((embedded("copy"), pages("copy")), (0, 0));
+    std::fs::remove_dir_all(home.path("work/copy/.sectile")).unwrap();
+    assert_eq!(embedded("copy"), 1);
+    assert!(vectors() > 200);
+    let ran = home.run(&["cache", "--clear", "--all", "--json"]);
+    let answer = serde_json::from_str::<Value>(&ran.stdout).unwrap();
+    assert_eq!(answer["vectors_removed"], true, "{answer}");
+    assert_eq!(vectors(), 0);
+}
+
 /// A process that writes the cache, or hangs while it does, does not hold up anybody.
 #[test]
 fn a_command_answers_and_ends_while_another_process_holds_the_cache() {

@@ -68,6 +68,7 @@ fn after_it_the_better_model_answers() {
     let mut command = sectile();
     command
         .args(["serve", "docs", "guide"])
+        .env("XDG_CACHE_HOME", desk.cache.path())
         .current_dir(desk.path(""));
     let mut client = Client::new(&vault, command, Era::Stateless);
     let call = json!({ "name": SEARCH, "arguments": { "query": "fix a car" } });

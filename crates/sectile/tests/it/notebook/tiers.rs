@@ -185,19 +185,29 @@ fn a_filling_that_was_killed_goes_on_and_comes_to_the_same_bytes() {
         assert_eq!(searched(&library)["tier"], tier);
     }
     println!("{kills} kills while something was put on disk");
-    let elsewhere = library.vault.outside().join("index");
-    let mut command = library.tiers_command(&["lab", "--threads", "2", "--index"]);
-    let told = rows(&command.arg(&elsewhere).output().unwrap());
-    assert_eq!(told[0]["transformer"]["embedded"], 24, "{told:?}");
-    let whole = files(&elsewhere.join(folder.file_name().unwrap()));
-    assert!(!whole.is_empty());
     let filled = files(&folder);
-    assert!(
-        filled == whole,
-        "{:?} and {:?}",
-        filled.keys(),
-        whole.keys()
-    );
+    let other_cache = library.vault.outside().join("cache");
+    // Another user embeds everything, and another index of the same user takes the vectors that it finds.
+    for (index, cache, embedded) in [
+        ("alone", &other_cache, 24),
+        ("shared", &library.vault.cache(), 0),
+    ] {
+        let elsewhere = library.vault.outside().join(index);
+        let mut command = library.tiers_command(&["lab", "--threads", "2", "--index"]);
+        command.arg(&elsewhere).env("XDG_CACHE_HOME", cache);
+        let told = rows(&command.output().unwrap());
+        let report = &told[0]["transformer"];
+        assert_eq!(report["embedded"], embedded, "{index}: {report}");
+        assert_eq!(report["cached"], 24 - embedded, "{index}: {report}");
+        let whole = files(&elsewhere.join(folder.file_name().unwrap()));
+        assert!(!whole.is_empty());
+        assert!(
+            filled == whole,
+            "{index}: {:?} and {:?}",
+            filled.keys(),
+            whole.keys()
+        );
+    }
     assert_eq!(searched(&library)["tier"], "transformer");
 }
 
