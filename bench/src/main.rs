@@ -44,6 +44,8 @@ struct Bench {
     data: PathBuf,
     /// The time to keep a server under load, if at all.
     soak: Option<Duration>,
+    /// The program of another version, to be measured beside this one.
+    against: Option<PathBuf>,
 }
 
 impl Bench {
@@ -56,7 +58,10 @@ impl Bench {
 /// A group of measurements.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 16] = [
+/// Groups that take long, and are measured only if they are named.
+const LONG_GROUPS: [&str; 1] = ["scale"];
+
+const GROUPS: [(&str, Group); 17] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -75,6 +80,7 @@ const GROUPS: [(&str, Group); 16] = [
     ("repair", editor::repair::run),
     ("docs", docs::run),
     ("notebook", notebook::run),
+    ("scale", notebook::scale::run),
     ("backends", notebook::backends::run),
     ("hosted", hosted::run),
     ("clients", clients::run),
@@ -87,13 +93,17 @@ fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args().skip(1);
     let mut quick = false;
     let mut only = Vec::new();
-    let mut soak = None;
+    let (mut soak, mut against) = (None, None);
     let mut data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => quick = true,
             "--data" => data = arguments.next().context("--data takes a folder")?.into(),
             "--only" => only.extend(arguments.next()),
+            "--against" => {
+                let program = arguments.next().context("--against takes a program")?;
+                against = Some(std::path::absolute(program)?);
+            }
             "--soak" => {
                 let seconds = arguments.next().context("--soak takes seconds")?;
                 soak = Some(Duration::from_secs(seconds.parse()?));
@@ -118,11 +128,13 @@ fn main() -> Result<ExitCode> {
         binaries,
         data,
         soak,
+        against,
     };
     warn_of_load();
     let mut report = Report::default();
     for (name, measure) in GROUPS {
-        if only.is_empty() || only.iter().any(|wanted| wanted == name) {
+        let is_usual = only.is_empty() && !LONG_GROUPS.contains(&name);
+        if is_usual || only.iter().any(|wanted| wanted == name) {
             measure(&mut report, &bench).with_context(|| format!("measuring `{name}`"))?;
         }
     }

@@ -7,6 +7,7 @@ mod fetch;
 pub(crate) mod indexing;
 mod library;
 pub(crate) mod prose;
+pub(crate) mod scale;
 mod search;
 mod start;
 pub(crate) mod words;

@@ -1,5 +1,6 @@
 //! Builds the measured programs in release mode, and runs the measurements.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -22,6 +23,9 @@ pub(crate) struct BenchArgs {
     /// Keep the hosted world under load for this many seconds, such as 600.
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
+    /// Measure the program of another version by turns with this one, in the groups that can (`scale`).
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
     #[command(flatten)]
     data: eval::DataArgs,
 }
@@ -64,6 +68,9 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     measurements.arg("--data").arg(args.data.folder(repo)?);
     if let Some(seconds) = args.soak {
         measurements.args(["--soak", &seconds.to_string()]);
+    }
+    if let Some(program) = &args.against {
+        measurements.arg("--against").arg(program);
     }
     process::run(&mut measurements).map(|()| None)
 }
