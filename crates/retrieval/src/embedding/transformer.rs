@@ -10,6 +10,7 @@
 
 mod attention;
 mod functions;
+mod instructions;
 mod integer;
 mod layers;
 mod maps;

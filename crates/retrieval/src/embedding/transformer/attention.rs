@@ -8,10 +8,11 @@
     reason = "the functions behind iterators are not always inlined, see `functions`"
 )]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::{
     functions::soften,
+    instructions,
     integer::ActivationGroup,
     panels::{PANEL, PanelRow},
 };
@@ -51,7 +52,7 @@ pub(super) struct AttentionHead<'a> {
 
 impl AttentionHead<'_> {
     pub(super) fn attend(self) {
-        Arch::new().dispatch(self);
+        instructions::best().dispatch(self);
     }
 }
 

@@ -17,6 +17,7 @@ use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 use super::{
     super::file::{ADDED, GROUP, STEP, STEP_BYTES, STEP_INPUTS, STEPS},
     functions::{bounds, gelu},
+    instructions,
     panels::{PANEL, PanelRow},
 };
 
@@ -136,7 +137,7 @@ impl PanelOutputs<'_> {
 
 impl PanelProduct<'_> {
     pub(super) fn compute(self) {
-        match Arch::new() {
+        match instructions::best() {
             #[cfg(target_arch = "x86_64")]
             Arch::V4(lanes) => lanes.vectorize(LaneKernel::<_, 4>(lanes, self)),
             #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,11 @@
 //! Linear maps, layer normalisations and tables.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::{
     super::file::{ADDED, GROUP, GROUP_BYTES, Matrix, STEP_BYTES, STEPS, f32_of},
     functions::normalise,
+    instructions,
     integer::{ActivationGroup, PanelOutputs, PanelProduct, WeightGroup},
     panels::{PANEL, PanelTable},
 };
@@ -32,7 +33,7 @@ impl LayerNorm {
         rounded: &mut Vec<ActivationGroup>,
     ) {
         rounded.clear();
-        Arch::new().dispatch(LayerNormKernel {
+        instructions::best().dispatch(LayerNormKernel {
             norm: self,
             rows,
             others,
@@ -129,7 +130,7 @@ impl LinearMap {
         let (scales, _) = self.matrix.scales.as_chunks::<2>();
         let (scales, _) = scales.as_chunks::<PANEL>();
         panel.resize(groups, WeightGroup::EMPTY);
-        Arch::new().dispatch(UnpackKernel {
+        instructions::best().dispatch(UnpackKernel {
             codes: codes.get(number * groups..).unwrap_or_default(),
             scales: scales.get(number * groups..).unwrap_or_default(),
             panel,
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_same_bits_whatever_the_processor_takes_at_once() {
-        let dispatched = made(|kernel| Arch::new().dispatch(kernel));
+        let dispatched = made(|kernel| instructions::best().dispatch(kernel));
         assert_eq!(dispatched, made(|kernel| kernel.with_simd(Scalar)));
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {

@@ -136,6 +136,23 @@ fn a_vector_does_not_depend_on_what_is_embedded_with_it() {
 }
 
 #[test]
+fn every_set_of_instructions_gives_the_same_bits() {
+    let model = transformer().unwrap();
+    let texts = texts(3);
+    let embedded = instructions::with_each(|| {
+        let mut reader = model.reader();
+        let each: Vec<Option<Vector>> = texts.iter().map(|text| reader.embed(&[text])).collect();
+        let together =
+            reader.embed_all(&texts.iter().map(|text| vec![&**text]).collect::<Vec<_>>());
+        (each, together)
+    });
+    assert!(embedded.len() > 1);
+    for (each, together) in &embedded {
+        assert_eq!((each, together), (&embedded[0].0, &embedded[0].0));
+    }
+}
+
+#[test]
 fn a_long_passage_is_read_in_windows_below_its_headings() {
     let model = transformer().unwrap();
     let text = "water ".repeat(300);
