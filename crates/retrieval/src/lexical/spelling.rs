@@ -35,32 +35,38 @@ static TWO_OFF: LazyLock<LevenshteinAutomatonBuilder> =
 /// An automaton that accepts similar words.
 struct NearWordAutomaton<'a> {
     words: &'a DFA,
+    /// The first bytes of the words' first letters: that of the word, or that of its second letter if the two have
+    /// changed places. Without them, most of a dictionary would be walked through for nothing.
+    first: [u8; 2],
     /// Steps left.
     steps: Cell<usize>,
 }
 
 impl fst::Automaton for NearWordAutomaton<'_> {
-    type State = u32;
+    /// A state of the words' automaton, or `None` before the first byte.
+    type State = Option<u32>;
 
-    fn start(&self) -> u32 {
-        self.words.initial_state()
+    fn start(&self) -> Self::State {
+        None
     }
 
-    fn is_match(&self, state: &u32) -> bool {
-        matches!(self.words.distance(*state), Distance::Exact(_))
+    fn is_match(&self, state: &Self::State) -> bool {
+        state.is_some_and(|state| matches!(self.words.distance(state), Distance::Exact(_)))
     }
 
-    fn can_match(&self, state: &u32) -> bool {
-        *state != SINK_STATE
+    fn can_match(&self, state: &Self::State) -> bool {
+        *state != Some(SINK_STATE)
     }
 
-    fn accept(&self, state: &u32, byte: u8) -> u32 {
+    fn accept(&self, state: &Self::State, byte: u8) -> Self::State {
         let steps = self.steps.get().saturating_sub(1);
         self.steps.set(steps);
-        match steps {
-            0 => SINK_STATE,
-            _ => self.words.transition(*state, byte),
-        }
+        let is_possible = steps > 0 && (state.is_some() || self.first.contains(&byte));
+        let state = state.unwrap_or_else(|| self.words.initial_state());
+        Some(match is_possible {
+            true => self.words.transition(state, byte),
+            false => SINK_STATE,
+        })
     }
 }
 
@@ -97,6 +103,15 @@ impl NearWords {
         };
         let words = builder.build_dfa(word);
         Some(Self { letters, words })
+    }
+
+    /// Returns the first bytes that a similar word may have, as [`Self::distance`] decides.
+    fn first_bytes(&self) -> [u8; 2] {
+        let first = |at: usize| {
+            let letter = self.letters.get(at).copied().unwrap_or_default();
+            letter.encode_utf8(&mut [0; 4]).as_bytes()[0]
+        };
+        [first(0), first(1)]
     }
 
     /// Returns how far a word of a dictionary is from it, or `None` if that is another word.
@@ -145,6 +160,7 @@ pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<Ne
     };
     let automaton = NearWordAutomaton {
         words: &near.words,
+        first: near.first_bytes(),
         steps: Cell::new(MOST_STEPS),
     };
     let mut found = Vec::new();
@@ -212,4 +228,31 @@ pub(super) fn ranked(mut found: Vec<(u8, usize, String)>, most: usize) -> Vec<St
         .take(most)
         .map(|(.., term)| term)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A walk through a dictionary finds the words that a look at each of them does.
+        #[test]
+        fn no_similar_word_is_passed_over(
+            words in proptest::collection::btree_set("[aeèélñ]{1,2}[a-dèñ]{2,8}", 0..80),
+            word in "[aeèélñ]{1,2}[a-dèñ]{2,8}",
+        ) {
+            let builder = words.iter().map(|word| (word.as_str(), 0));
+            let dictionary = Map::from_iter(builder).unwrap();
+            let found = nearest(&dictionary, &word).into_iter().map(|near| near.term);
+            let found: BTreeSet<String> = found.collect();
+            let near = NearWords::of(&word);
+            let is_near = |one: &&String| near.as_ref().is_some_and(|near| near.distance(one.as_bytes()).is_some());
+            let expected: BTreeSet<String> = words.iter().filter(is_near).cloned().collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
 }
