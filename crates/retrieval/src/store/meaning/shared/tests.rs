@@ -1,4 +1,4 @@
-//! Shared vectors come back as they were or not at all, whoever else writes, and never take up more than they may.
+//! Shared vectors come back as they were or not at all, even while others write, and never take up more than they may.
 #![expect(clippy::disallowed_methods, reason = "files are damaged here")]
 
 use std::{collections::BTreeSet, fs, ops::Range, path::Path, time::Duration};
