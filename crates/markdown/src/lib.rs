@@ -16,6 +16,7 @@ pub mod edit;
 mod examine;
 mod front_matter;
 mod heading_text;
+mod html;
 mod lines;
 mod link_list;
 mod links;
@@ -46,6 +47,10 @@ pub use digest::Digest;
 pub use document::{Document, Extent, Section};
 pub use examine::{NoteFacts, examine};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
+pub use html::{
+    HrefResolution, HtmlOptions, LinkTarget, PageTargets, RenderedHtml, escape_html, render_html,
+    section_anchor,
+};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use link_list::{LinkList, ListedLink, MAX_LISTED_CHARS, MAX_LISTED_LINKS};
 pub use links::{

@@ -30,7 +30,8 @@ pub use anchors::{
     AnchorNames, Anchors, FragmentResolution, MovedAnchor, NamedBlock, NamedHeading, block_key,
     moved_anchors,
 };
-pub(crate) use find::{LinkFinder, definitions, marks};
+pub(crate) use destination::{decoded_parts, is_external, push_percent_encoded};
+pub(crate) use find::{LinkFinder, definitions, marks, wiki_links};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub(crate) use front_matter::links as front_matter_links;
@@ -41,6 +42,7 @@ pub use paths::{
     resolve_path, resolve_target,
 };
 pub use repair::{Repair, repair_fragment};
+pub(crate) use wiki::alias;
 
 /// A link to a document in the folder, or to a heading in one. Spans are bytes of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]

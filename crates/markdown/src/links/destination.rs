@@ -21,6 +21,8 @@ pub(super) enum Escapes {
     Markdown,
     /// As an entity only.
     Html,
+    /// Not at all: the parser has decoded them.
+    Decoded,
 }
 
 impl Escapes {
@@ -33,8 +35,19 @@ impl Escapes {
 }
 
 /// Returns whether an unescaped destination leads out of the folder: it has a scheme or a host.
-pub(super) fn is_external(destination: &str) -> bool {
+pub(crate) fn is_external(destination: &str) -> bool {
     has_scheme(destination) || destination.starts_with("//")
+}
+
+/// Splits a destination that the parser has decoded into the part that names a document and the part after `#`.
+pub(crate) fn decoded_parts(destination: &str) -> (String, Option<String>) {
+    let whole = Destination {
+        span: 0..destination.len(),
+        in_angle_brackets: false,
+        escapes: Escapes::Decoded,
+    };
+    let (path, fragment) = whole.parts(destination);
+    (path.text, fragment.map(|fragment| fragment.text))
 }
 
 /// Returns whether `destination` starts with a scheme, such as `mailto:`.
@@ -146,7 +159,9 @@ pub(super) fn pieces(
             .filter(|next| first == '\\' && next.is_ascii_punctuation());
         let (length, piece) = match (first, escaped) {
             ('\\', Some(_)) => (2, Cow::Borrowed(&rest[1..2])),
-            ('&', _) => entity(rest).unwrap_or((1, Cow::Borrowed(&rest[..1]))),
+            ('&', _) if escapes != Escapes::Decoded => {
+                entity(rest).unwrap_or((1, Cow::Borrowed(&rest[..1])))
+            }
             _ => (first.len_utf8(), Cow::Borrowed(&rest[..first.len_utf8()])),
         };
         at += length;
@@ -253,7 +268,8 @@ pub(super) fn for_attribute(encoded: &str, quote: Option<char>) -> String {
     result
 }
 
-fn push_percent_encoded(result: &mut String, c: char) {
+/// Appends the percent-encoded bytes of `c`.
+pub(crate) fn push_percent_encoded(result: &mut String, c: char) {
     let mut buffer = [0; 4];
     for byte in c.encode_utf8(&mut buffer).bytes() {
         result.push('%');

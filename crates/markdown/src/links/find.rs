@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use memchr::memmem;
 use pulldown_cmark::{Event, LinkType, OffsetIter, RefDefs, Tag, TagEnd};
 
 use super::{
@@ -35,6 +36,21 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
         Some(stretch) => links_in(source, stretch.span.range(), CommentLinks::Read),
         None => links(source),
     }
+}
+
+/// Returns the wiki links and embeds in the text of a document, in order and in offsets of the decoded text.
+pub(crate) fn wiki_links(source: &Source<'_>) -> Vec<Link> {
+    let body = source.body_start..source.text.len();
+    // Most notes of other programs have none, and need not be parsed for it.
+    if memmem::find(&source.text.as_bytes()[body.clone()], b"[[").is_none() {
+        return Vec::new();
+    }
+    let markdown = ParserInput::of(&source.text);
+    let mut finder = LinkFinder::new(&source.text, &markdown);
+    finder.read(body, Definitions::Count);
+    let mut links = finder.finish_in_text().0;
+    links.retain(|link| link.form.is_wiki());
+    links
 }
 
 /// Returns the tags and tasks of the text of a document.
@@ -184,7 +200,14 @@ impl<'t> LinkFinder<'t> {
 
     /// Returns the links, in document order and in bytes of the source, with the tags and tasks, in offsets of the text.
     /// Those in comments do not count.
-    pub(crate) fn finish(mut self, source: &Source<'_>) -> (Vec<Link>, Marks) {
+    pub(crate) fn finish(self, source: &Source<'_>) -> (Vec<Link>, Marks) {
+        let (mut links, marks) = self.finish_in_text();
+        to_raw(source, &mut links);
+        (links, marks)
+    }
+
+    /// Returns what [`Self::finish`] does, with all offsets in the decoded text.
+    fn finish_in_text(mut self) -> (Vec<Link>, Marks) {
         let comments = self.comments.finish();
         self.links
             .retain(|link| !is_inside(&comments, link.span.start));
@@ -197,7 +220,6 @@ impl<'t> LinkFinder<'t> {
             link.uses.retain(|place| !is_hidden(place.start));
         }
         let marks = self.marks.map(|marks| marks.finish(self.text, is_hidden));
-        to_raw(source, &mut self.links);
         (self.links, marks.unwrap_or_default())
     }
 

@@ -57,6 +57,14 @@ pub(super) fn scan(text: &str, run: &Run, links: &mut Vec<Link>) {
     }
 }
 
+/// Returns the alias of a wiki link in `text`, unless it has none or an empty one.
+pub(crate) fn alias<'t>(text: &'t str, link: &Link) -> Option<&'t str> {
+    let target = link.fragment.as_ref().unwrap_or(&link.path);
+    let behind = text.get(target.span.end..link.span.end.checked_sub(2)?)?;
+    let (_, alias) = behind.split_once('|')?;
+    Some(trim(alias)).filter(|alias| !alias.is_empty())
+}
+
 fn repeated(bytes: &[u8], at: usize, byte: u8) -> usize {
     bytes[at..]
         .iter()
