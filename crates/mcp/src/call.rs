@@ -13,6 +13,7 @@ pub(crate) mod error_text;
 pub mod fault;
 pub(crate) mod instructions;
 pub(crate) mod observer;
+pub(crate) mod page_view;
 pub(crate) mod pipeline;
 pub mod policy;
 pub(crate) mod request_facts;

@@ -32,6 +32,10 @@ pub use self::{
     transport::{http, stdio},
     world::{
         completion::{Completer, CompletionReference, CompletionRequest},
+        console::{
+            CREDENTIAL, Console, ConsoleAsset, ConsoleNotice, ConsolePage, FORM_TOKEN, MenuEntry,
+            PageAnswer, PageMethod, PageRequest, SIGN_IN, SIGN_OUT,
+        },
         listing::CacheHint,
         naming::{names_tool, texts_without},
         prompt::{Prompt, PromptArgument},

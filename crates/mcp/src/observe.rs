@@ -1,12 +1,18 @@
-//! Observing calls: metrics for Prometheus, and the audit log.
+//! Observing calls: metrics for Prometheus, the audit log, and the newest calls for the console.
 
 mod append;
 mod audit;
+mod call_log;
 mod metrics;
 
 use std::sync::Arc;
 
-pub use self::{audit::AuditLog, metrics::Metrics};
+pub(crate) use self::call_log::EndedCall;
+pub use self::{
+    audit::AuditLog,
+    call_log::{CallLog, LoggedCall},
+    metrics::Metrics,
+};
 
 use crate::{CallRecord, Observer};
 

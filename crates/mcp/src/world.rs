@@ -1,6 +1,7 @@
 //! The parts of a world (tools, prompts, resources and their schemas) and the surface that serves them.
 
 pub(crate) mod completion;
+pub(crate) mod console;
 pub(crate) mod listing;
 pub(crate) mod naming;
 pub(crate) mod prompt;

@@ -12,10 +12,12 @@ mod doctor;
 mod edit;
 mod interrupt;
 mod notebook;
+mod open;
 mod progress;
 mod reference;
 mod root;
 mod serve;
+mod servers;
 mod settings;
 mod structure;
 mod tools;
@@ -45,7 +47,7 @@ pub fn main() -> ExitCode {
         Command::Rename(args) => desk::rename(&args),
         Command::Delete(args) => desk::delete(&args),
         Command::Undo(args) => desk::undo(&args),
-        Command::Open(args) => desk::open(&args),
+        Command::Open(args) => open::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Tools(args) => tools::run(&args),

@@ -19,8 +19,8 @@ pub(crate) use self::{
 };
 
 pub(crate) use crate::settings::{
-    ConfigError, ConfigErrors, home_folder, named_config_file, os_variable, variable_name,
-    without_tilde,
+    ConfigError, ConfigErrors, home_folder, named_config_file, os_variable, state_folder,
+    variable_name, without_tilde,
 };
 
 #[cfg(debug_assertions)]

@@ -79,6 +79,45 @@ pub(crate) fn update<T, E: From<io::Error>>(
     Ok(result)
 }
 
+/// Replaces a file that only its owner can read, in a folder that only its owner can open, which is created if needed.
+pub(crate) fn replace_private(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create_private_folder(folder)?;
+    // It starts as a temporary file, which is readable by its owner only.
+    replace(path, text)
+}
+
+/// Creates a folder that only its owner can open, and the folders above it.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Removes a file. One that is not there counts as removed.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the paths of what is in a folder, in no particular order; none if it does not exist.
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether a person named a folder.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
 /// Creates a file that must not exist yet.
 pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new()
@@ -135,11 +174,7 @@ pub(crate) fn secret_bytes<const N: usize>(
     }
     let secret = random_bytes::<N>()?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    create_private_folder(folder)?;
     // A temporary file is readable by its owner only.
     let mut temporary = tempfile::Builder::new()
         .prefix(".sectile-")

@@ -155,6 +155,13 @@ impl Caller {
             })
     }
 
+    /// Returns the name and version that the client gives itself.
+    pub(crate) fn client_name(&self) -> Option<String> {
+        let client = self.client()?;
+        let name = format!("{} {}", cut(&client.name), cut(&client.version));
+        Some(name.trim_end().to_owned())
+    }
+
     /// Returns the context for the handler, and the channel that its messages arrive on.
     pub(crate) fn into_parts(
         self,
@@ -167,10 +174,7 @@ impl Caller {
         let identity = self.identity();
         let client = match pace {
             Pace::Quick => None,
-            Pace::Slow => self.client().map(|client| {
-                let name = format!("{} {}", cut(&client.name), cut(&client.version));
-                name.trim_end().to_owned()
-            }),
+            Pace::Slow => self.client_name(),
         };
         let Self {
             request,

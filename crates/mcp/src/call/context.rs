@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Confirmation, Connection, Failure, FailureKind, Progress, Surface,
-    access::Identity,
+    access::{Identity, Role},
     call::{caller::ClientSender, policy::CallerRole},
+    observe::LoggedCall,
 };
 
 /// Everything a handler knows about a call except its arguments.
@@ -111,6 +112,25 @@ impl CallContext {
             Some(surface) => surface.naming(self.caller_role()).text(text),
             None => Cow::Borrowed(text),
         }
+    }
+
+    /// Returns the newest calls of tools that this person may look at, newest first: their own, or those of everyone for
+    /// an admin and where nobody signs in. Empty if calls are not kept. While someone looks, more is kept of each call.
+    #[must_use]
+    pub fn recent_calls(&self) -> Vec<LoggedCall> {
+        let log = self
+            .surface
+            .as_ref()
+            .and_then(|surface| surface.call_log.as_ref());
+        let Some(log) = log else {
+            return Vec::new();
+        };
+        let own = self
+            .identity
+            .as_ref()
+            .filter(|identity| identity.role != Role::Admin);
+        log.look();
+        log.calls(own.map(|identity| identity.key.as_str()))
     }
 
     /// Returns the name that identifies the caller, if callers sign in.

@@ -31,6 +31,7 @@ use crate::{
         request_facts::OverloadFlag,
         structured::StructuredPlacement,
     },
+    observe::EndedCall,
     world::{
         listing::ListingPage,
         resource::ResourceText,
@@ -39,14 +40,14 @@ use crate::{
 };
 
 /// The reason a call has no answer.
-enum EarlyReturn {
+pub(super) enum EarlyReturn {
     Visible(VisibleStop),
     /// Ends as if it did not exist. Only the audit line records the real reason.
     Hidden(Absence, VisibleStop),
 }
 
 /// The reason a call has no answer, as far as the caller may know.
-enum VisibleStop {
+pub(super) enum VisibleStop {
     Refused(Refusal),
     Failed(Failure),
     /// Ends for now, with a question to the user.
@@ -55,7 +56,7 @@ enum VisibleStop {
 
 impl EarlyReturn {
     /// Returns the part that the caller sees.
-    fn seen(self) -> VisibleStop {
+    pub(super) fn seen(self) -> VisibleStop {
         match self {
             Self::Visible(stop) | Self::Hidden(_, stop) => stop,
         }
@@ -106,9 +107,21 @@ impl Surface {
         let hides_errors = self
             .tool(name)
             .is_some_and(|(_, tool)| tool.pace == Pace::Slow && caller.hides_errors());
+        let log = self.call_log.as_deref();
+        let logged = log.map(|_| (caller.client_name(), caller.identity()));
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());
-        call.end(Label::Named(label), &result, |answer| answer.facts);
+        let ended = call.end(Label::Named(label), &result, |answer| answer.facts);
+        let log = |answer: &str| {
+            if let (Some(log), Some((client, identity))) = (log, logged) {
+                log.record(EndedCall {
+                    answer,
+                    client,
+                    caller: identity.as_ref().map(|identity| identity.key.as_str()),
+                    ..ended
+                });
+            }
+        };
         let mut meta = self.result_meta.clone().unwrap_or_default();
         let mut wire = match result.map_err(EarlyReturn::seen) {
             Ok(answer) => {
@@ -121,17 +134,26 @@ impl Surface {
                     AnswerBody::Json(text) => structured.content(text),
                     AnswerBody::Text(_) => None,
                 };
+                log(answer.body.text());
                 let text = ContentBlock::text(answer.body.into_text());
                 let mut result = CallToolResult::success(vec![text]);
                 result.structured_content = structured_content;
                 result
             }
             Err(VisibleStop::Failed(failure)) => {
-                let said = self.say(failure, caller_role, hides_errors)?;
+                let said = self.say(failure, caller_role, hides_errors);
+                log(said.as_deref().unwrap_or_default());
+                let said = said?;
                 CallToolResult::error(vec![ContentBlock::text(said)])
             }
-            Err(VisibleStop::Asks(question)) => return Ok((*question).into()),
-            Err(VisibleStop::Refused(refusal)) => return Err(self.refusal(refusal)),
+            Err(VisibleStop::Asks(question)) => {
+                log("");
+                return Ok((*question).into());
+            }
+            Err(VisibleStop::Refused(refusal)) => {
+                log("");
+                return Err(self.refusal(refusal));
+            }
         };
         wire.meta = (!meta.is_empty()).then(|| MetaObject(meta));
         Ok(wire.into())
@@ -419,7 +441,7 @@ impl Surface {
     }
 
     /// Checks visibility before anything else: a hidden thing answers like one that does not exist, to every caller.
-    fn exists<U: Into<VisibleStop>>(
+    pub(super) fn exists<U: Into<VisibleStop>>(
         &self,
         name: &str,
         access: Access,
@@ -430,7 +452,7 @@ impl Surface {
         presence.map_err(|absence| EarlyReturn::Hidden(absence, unknown().into()))
     }
 
-    fn authorise(&self, name: &str) -> Result<(), Refusal> {
+    pub(super) fn authorise(&self, name: &str) -> Result<(), Refusal> {
         let (name, family) = self.policy_names(name);
         if self.policy.authorisation.permits(self.world, name, family) {
             Ok(())
@@ -534,7 +556,7 @@ impl Surface {
         self.slots.is_one_taken()
     }
 
-    async fn slot(&self, caller: Option<String>) -> Result<CallerSlot, Refusal> {
+    pub(super) async fn slot(&self, caller: Option<String>) -> Result<CallerSlot, Refusal> {
         self.slots
             .take(caller)
             .await
@@ -542,7 +564,7 @@ impl Surface {
     }
 
     /// Encodes a failure in the world's envelope: the text of a result, or a JSON-RPC error.
-    fn say(
+    pub(super) fn say(
         &self,
         failure: Failure,
         caller_role: CallerRole,
@@ -612,7 +634,7 @@ impl Surface {
 }
 
 /// A call that is being observed, for the log and the observer.
-struct Call {
+pub(super) struct Call {
     surface: Arc<Surface>,
     identity: Option<Arc<Identity>>,
     started: Instant,
@@ -622,7 +644,7 @@ struct Call {
 }
 
 impl Call {
-    fn begin(
+    pub(super) fn begin(
         surface: &Arc<Surface>,
         identity: Option<Arc<Identity>>,
         overload: Option<OverloadFlag>,
@@ -638,12 +660,13 @@ impl Call {
     }
 
     /// Writes one line per call, without anything from the note, the arguments, an unknown name or a hidden thing.
-    fn end<T>(
+    /// Returns what the caller could tell about the call.
+    pub(super) fn end<'l, T>(
         mut self,
-        label: Label<'_>,
+        label: Label<'l>,
         result: &Result<T, EarlyReturn>,
         facts: impl Fn(&T) -> AnswerFacts,
-    ) {
+    ) -> EndedCall<'l> {
         self.has_ended = true;
         let is_busy = matches!(
             result,
@@ -689,12 +712,21 @@ impl Call {
             elapsed,
             caller: self.identity.as_ref().map(|identity| identity.key.as_str()),
         });
+        EndedCall {
+            world,
+            tool: seen.0,
+            outcome: seen.1,
+            elapsed,
+            answer: "",
+            client: None,
+            caller: None,
+        }
     }
 }
 
 /// The subject of a call.
 #[derive(Clone, Copy)]
-enum Label<'a> {
+pub(super) enum Label<'a> {
     /// A method whose calls are not told apart.
     Method(&'static str),
     /// The name of a tool or prompt, as it is in the table; `None` if there is no such entry.
@@ -741,6 +773,6 @@ const UNKNOWN: &str = "unknown";
 const SLOW_READ: (Pace, Access) = (Pace::Slow, Access::Read);
 
 /// Returns the key that identifies a caller among the slots.
-fn identity_key(identity: Option<&Arc<Identity>>) -> Option<String> {
+pub(super) fn identity_key(identity: Option<&Arc<Identity>>) -> Option<String> {
     identity.map(|identity| identity.key.clone())
 }

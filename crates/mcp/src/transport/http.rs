@@ -6,6 +6,7 @@
 
 mod admit;
 mod authenticate;
+mod console;
 mod endpoint;
 mod greeting;
 mod listener;
@@ -19,7 +20,7 @@ use std::{io, sync::Arc, time::Duration};
 use axum::{
     Router,
     extract::Request,
-    routing::{any, get},
+    routing::{MethodRouter, any, get},
 };
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService,
@@ -30,14 +31,15 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     authenticate::{AuthenticationSettings, AuthenticationStep},
+    console::{ConsoleSettings, LinkKey},
     listener::{ListenerSettings, ServerTls},
     origin::Origins,
     sessions::SessionBounds,
 };
 
 use self::{
-    admit::AdmissionStep, authenticate::AcceptedCredentials, endpoint::Endpoint,
-    readiness::Readiness, refusal::not_found, sessions::Sessions,
+    admit::AdmissionStep, authenticate::AcceptedCredentials, console::ConsoleSite,
+    endpoint::Endpoint, readiness::Readiness, refusal::not_found, sessions::Sessions,
 };
 use crate::{
     Surface,
@@ -105,7 +107,7 @@ fn is_single<'a>(surface: &Surface, all: impl ExactSizeIterator<Item = &'a Surfa
 }
 
 /// Serves every surface at its [`endpoint()`], and a single one also at `/mcp`, until `shutdown` fires and the stop
-/// notice of the settings is over.
+/// notice of the settings is over. With `console`, the first surface that has pages for people serves them at the root.
 ///
 /// # Errors
 /// Returns an error if the listener breaks.
@@ -113,6 +115,7 @@ pub async fn serve(
     listener: TcpListener,
     surfaces: Vec<Arc<Surface>>,
     settings: HttpSettings,
+    console: Option<ConsoleSettings>,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let closing = after(&shutdown, settings.stop_notice);
@@ -120,7 +123,7 @@ pub async fn serve(
         .into_iter()
         .map(|surface| ServedSurface::new(surface, &settings, &closing))
         .collect();
-    let app = router(&worlds, &settings, shutdown);
+    let app = router(&worlds, &settings, console, shutdown);
     for world in worlds.iter().filter(|world| world.surface.sessions) {
         tokio::spawn(Arc::clone(&world.sessions).look_after());
     }
@@ -156,6 +159,7 @@ struct ServedSurface {
 fn router(
     worlds: &[ServedSurface],
     settings: &HttpSettings,
+    console: Option<ConsoleSettings>,
     stopping: CancellationToken,
 ) -> Router {
     let surfaces = worlds.iter().map(|world| Arc::clone(&world.surface));
@@ -167,21 +171,17 @@ fn router(
     };
     let mut router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .fallback(async || not_found());
-    let greeting = greeting::page(worlds.iter().map(|world| {
-        let name = world.surface.world();
-        let path = match worlds.len() {
-            1 => SINGLE.to_owned(),
-            _ => endpoint(name),
-        };
-        (name, settings.authentication.resource(&path))
-    }));
-    let greet = move || {
-        let greeting = greeting.clone();
-        async move { greeting::respond(greeting) }
+        .route("/readyz", get(ready));
+    router = match console.and_then(|console| console_site(worlds, settings, console)) {
+        Some(site) => {
+            let pages = Arc::clone(&site).routes();
+            let missing = move |request: Request| Arc::clone(&site).missing(request);
+            router.merge(pages).fallback(missing)
+        }
+        None => router
+            .route("/", greeting_route(worlds, settings))
+            .fallback(async || not_found()),
     };
-    router = router.route("/", get(greet).fallback(async || not_found()));
     let mut endpoints = Vec::new();
     for world in worlds {
         let name = world.surface.world();
@@ -217,6 +217,44 @@ fn router(
         &endpoints,
         SINGLE,
     ))
+}
+
+/// Returns the console of the first surface that has one.
+fn console_site(
+    worlds: &[ServedSurface],
+    settings: &HttpSettings,
+    console: ConsoleSettings,
+) -> Option<Arc<ConsoleSite>> {
+    let surfaces: Vec<Arc<Surface>> = worlds
+        .iter()
+        .map(|world| Arc::clone(&world.surface))
+        .collect();
+    let surface = surfaces.iter().find(|surface| surface.has_console())?;
+    let path = address(surface, &surfaces);
+    let surface = Arc::clone(surface);
+    Some(Arc::new(ConsoleSite::new(
+        surface,
+        settings.clone(),
+        console,
+        path,
+    )))
+}
+
+/// Returns the route of the page for someone who opens a server without a console in a browser.
+fn greeting_route(worlds: &[ServedSurface], settings: &HttpSettings) -> MethodRouter {
+    let greeting = greeting::page(worlds.iter().map(|world| {
+        let name = world.surface.world();
+        let path = match worlds.len() {
+            1 => SINGLE.to_owned(),
+            _ => endpoint(name),
+        };
+        (name, settings.authentication.resource(&path))
+    }));
+    let greet = move || {
+        let greeting = greeting.clone();
+        async move { greeting::respond(greeting) }
+    };
+    get(greet).fallback(async || not_found())
 }
 
 impl ServedSurface {

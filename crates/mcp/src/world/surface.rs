@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 
 use crate::{
     Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
-    CompletionRequest, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler, JsonObject,
-    NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceListing,
+    CompletionRequest, Console, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler,
+    JsonObject, NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceListing,
     ResourceNotice, ResourceTemplate, Resources, Schema, Tool,
     access::AccessTarget,
     call::{
@@ -22,7 +22,8 @@ use crate::{
         instructions::DESCRIBERS,
         policy::CallerRole,
     },
-    world::{naming::Naming, resource::ResourceText, schema::without_nulls},
+    observe::CallLog,
+    world::{console::BoundConsole, naming::Naming, resource::ResourceText, schema::without_nulls},
 };
 
 /// A world as a value: everything it offers, independent of its state.
@@ -48,6 +49,8 @@ pub struct WorldSpec<S: 'static> {
     pub families: Vec<String>,
     /// Its prompts; without any, the prompt methods do not exist.
     pub prompts: Vec<Prompt<S>>,
+    /// Its pages for people in a browser, served over HTTP if the settings allow it.
+    pub console: Option<Console<S>>,
     /// Completes arguments of prompts and variables of resource templates, if the world supports it.
     pub complete: Option<Completer<S>>,
     /// Whether clients of the handshake eras get sessions over HTTP. A world needs them for connections, subscriptions
@@ -227,6 +230,7 @@ impl<S> WorldSpec<S> {
             resources: None,
             families: Vec::new(),
             prompts: Vec::new(),
+            console: None,
             complete: None,
             sessions: false,
             tokens_only: false,
@@ -305,6 +309,7 @@ pub struct Surface {
     /// Templates of URIs, as policies name them.
     families: Vec<String>,
     pub(crate) prompts: Vec<BoundPrompt>,
+    pub(crate) console: Option<BoundConsole>,
     pub(crate) complete: Option<BoundCompleter>,
     pub(crate) sessions: bool,
     pub(crate) tokens_only: bool,
@@ -328,6 +333,8 @@ pub struct Surface {
     /// Seals the request state of questions asked in rounds.
     pub(crate) seal: RequestStateSeal,
     pub(crate) observer: Arc<dyn Observer>,
+    /// The newest calls, if someone may look at them.
+    pub(crate) call_log: Option<Arc<CallLog>>,
     has_callers: bool,
     pub(crate) is_beside_others: bool,
 }
@@ -467,6 +474,7 @@ impl Surface {
                 .into_iter()
                 .map(|prompt| bind_prompt(&prompt, &state))
                 .collect(),
+            console: spec.console.map(|console| console.bind(&state)),
             complete: spec.complete.map(|complete| {
                 let state = Arc::clone(&state);
                 let bound: BoundCompleter =
@@ -494,6 +502,7 @@ impl Surface {
             listeners: Arc::new(CallerSlots::new(LISTENERS)),
             seal: RequestStateSeal::default(),
             observer: Arc::new(NoObserver),
+            call_log: None,
             has_callers: false,
             is_beside_others: false,
         }
@@ -588,6 +597,19 @@ impl Surface {
     pub fn observed_by(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
         self
+    }
+
+    /// Keeps the newest calls of tools in `log`, for a console.
+    #[must_use]
+    pub fn logged_in(mut self, log: Arc<CallLog>) -> Self {
+        self.call_log = Some(log);
+        self
+    }
+
+    /// Returns whether the world has a console.
+    #[must_use]
+    pub fn has_console(&self) -> bool {
+        self.console.is_some()
     }
 
     /// Marks this world as an extra next to others: if there is just one world that is not an extra, that one still has

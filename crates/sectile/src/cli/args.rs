@@ -1,6 +1,10 @@
 //! The arguments of every command, with the help texts.
 
-use std::{any::TypeId, convert::Infallible, path::PathBuf};
+use std::{
+    any::TypeId,
+    convert::Infallible,
+    path::{Path, PathBuf},
+};
 
 use clap::{
     Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
@@ -90,8 +94,8 @@ pub(super) enum Command {
     Delete(super::desk::DeleteArgs),
     /// Undo your newest change, or the one with a given number.
     Undo(super::desk::UndoArgs),
-    /// Open a note in the program that its address belongs to.
-    Open(super::desk::OpenArgs),
+    /// Look at a desk in your browser: documents, changes, searches, calls.
+    Open(super::open::OpenArgs),
     /// Show or clear the indexes that are kept between runs.
     Cache(CacheArgs),
     /// Accept the history that came with a folder as your own, so that it can be undone and purged.
@@ -185,6 +189,22 @@ pub(super) enum PresetName {
 }
 
 impl ServeArgs {
+    /// Returns the arguments that serve the desk of a folder, or of the settings, to a browser on this machine.
+    pub(super) fn for_console(
+        root: Option<&Path>,
+        config: Option<PathBuf>,
+        read_only: bool,
+    ) -> Self {
+        Self {
+            target: Some(ServeTarget::World(DEFAULT_WORLD)),
+            path: root.map(|root| root.to_string_lossy().into_owned()),
+            preset: None,
+            http: None,
+            config,
+            read_only,
+        }
+    }
+
     /// Returns the world to serve; `None` for every one that the settings file configures.
     pub(super) fn world(&self) -> Option<&'static WorldEntry> {
         match (&self.target, &self.config) {

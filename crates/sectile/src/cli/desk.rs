@@ -1,10 +1,13 @@
-//! `sectile search|fetch|outline|links|changes|create|edit|set|rename|delete|undo|open`: the desk's tools from a shell.
+//! `sectile search|fetch|outline|links|changes|create|edit|set|rename|delete|undo`: the desk's tools from a shell.
 
 mod args;
 mod ids;
 mod show;
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use sectile_markdown::{Source, Value as YamlValue};
@@ -13,7 +16,7 @@ use serde_json::{Value, json};
 
 pub(super) use self::args::{
     ChangesArgs, CreateArgs, DeleteArgs, DeskArgs, DeskSearchArgs, EditTextArgs, FetchArgs,
-    LinksArgs, OpenArgs, OutlineArgs, RenameArgs, SetArgs, UndoArgs,
+    LinksArgs, OutlineArgs, RenameArgs, SetArgs, UndoArgs,
 };
 use self::ids::ShellIds;
 use super::{
@@ -186,17 +189,29 @@ pub(super) fn undo(args: &UndoArgs) -> Result<(), CliError> {
     session.show("undo", json!({ "change": args.change }), show::written)
 }
 
-pub(super) fn open(args: &OpenArgs) -> Result<(), CliError> {
-    let session = DeskSession::open(&args.desk, args.id.as_slice())?;
-    let id = args.id.as_ref().map(|id| session.ids.id(id)).transpose()?;
-    let url = session
+/// Returns the address of a note, or of the folder, in the program that its address belongs to.
+pub(super) fn address_of(desk: &DeskArgs, id: Option<&str>) -> Result<String, CliError> {
+    let ids: Vec<String> = id.iter().map(|id| (*id).to_owned()).collect();
+    let session = DeskSession::open(desk, &ids)?;
+    let id = id.map(|id| session.ids.id(id)).transpose()?;
+    let address = session
         .world
-        .address_to_open(id.as_deref().unwrap_or_default(), &session.context)
-        .map_err(|failure| session.failed(&failure))?;
-    match args.print {
-        true => print(format_args!("{url}\n")),
-        false => open_in_its_program(&url),
+        .address_to_open(id.as_deref().unwrap_or_default(), &session.context);
+    address.map_err(|failure| session.failed(&failure))
+}
+
+/// Returns the folder that a command without settings works on.
+pub(super) fn root_of_command(desk: &DeskArgs, id: Option<&str>) -> Result<PathBuf, CliError> {
+    let ids: Vec<String> = id.iter().map(|id| (*id).to_owned()).collect();
+    match &desk.root {
+        Some(root) => Ok(root.clone()),
+        None => ids::root_of_any(&ids),
     }
+}
+
+/// Returns the id below `root` of what a person named in a shell.
+pub(super) fn id_in(root: &Path, given: &str) -> Result<String, CliError> {
+    ShellIds::of(Some(root)).id(given)
 }
 
 /// Returns the document below `root` that a name leads to, and the section in it if the name has one. `None` if nothing has
@@ -402,30 +417,6 @@ fn json_of(value: &YamlValue) -> Option<Value> {
             Value::Object(fields.collect::<Option<_>>()?)
         }
     })
-}
-
-/// Opens an address with the program that the system has for it.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "people ask for the program that shows the note"
-)]
-fn open_in_its_program(url: &str) -> Result<(), CliError> {
-    let program = match std::env::consts::OS {
-        "macos" => "open",
-        "windows" => "explorer",
-        _ => "xdg-open",
-    };
-    let status = std::process::Command::new(program)
-        .arg(url)
-        .stdout(std::process::Stdio::null())
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(
-            CliError::failed(format_args!("{program} cannot open {url}."))
-                .next("print the address with --print, and open it yourself"),
-        ),
-    }
 }
 
 #[cfg(test)]

@@ -22,12 +22,45 @@ use super::{
     ui::CliError,
 };
 use crate::{
-    config::{ConfigErrors, Flag, FrontSettings, LoadedConfig, Settings},
+    config::{ConfigErrors, Flag, FrontSettings, LoadedConfig, LogLevel, Settings},
     telemetry,
     worlds::{OpenError, PathArgument, ServeContext, WORLDS, how_to_give_a_folder},
 };
 
+pub(super) use self::over_http::ConsoleAddress;
+
+/// Is told where the console is, once the server listens.
+type WhenListening = Box<dyn FnOnce(&ConsoleAddress) -> Result<(), CliError> + Send>;
+
+/// How a server is started.
+struct ServerStart {
+    /// Whether it is on the pipes of the process that started it.
+    on_stdio: bool,
+    /// Set for a server that a person started to look at a desk.
+    when_listening: Option<WhenListening>,
+}
+
+/// Serves the desk to a browser on this machine, and tells `ready` where.
+pub(super) fn run_console(
+    args: &ServeArgs,
+    ready: impl FnOnce(&ConsoleAddress) -> Result<(), CliError> + Send + 'static,
+) -> Result<(), CliError> {
+    let start = ServerStart {
+        on_stdio: false,
+        when_listening: Some(Box::new(ready)),
+    };
+    start_server(args, start)
+}
+
 pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
+    let start = ServerStart {
+        on_stdio: args.http.is_none() && args.world().is_some(),
+        when_listening: None,
+    };
+    start_server(args, start)
+}
+
+fn start_server(args: &ServeArgs, start: ServerStart) -> Result<(), CliError> {
     if let Some(name) = args.unknown_world() {
         let names: Vec<&str> = WORLDS.iter().map(|world| world.name).collect();
         return Err(CliError::usage(format_args!("{name} is not a world."))
@@ -35,6 +68,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     }
     let (loaded, mut settings) = settings_of(args)?;
     let found = serve_where_we_are(args, &mut settings)?;
+    if start.when_listening.is_some() {
+        // The person reads what the command says; the log is for operators.
+        settings.log.level = LogLevel::Warn;
+    }
     telemetry::start(settings.log);
     if let Some(root) = found {
         // Relative to the current folder, so that it does not disclose where on this machine that is.
@@ -48,7 +85,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
         tracing::warn!("{warning}");
     }
     keep_freed_memory();
-    let on_stdio = is_on_stdio(args);
+    let on_stdio = start.on_stdio;
     settings.limits.inline_when_alone = on_stdio;
     #[cfg(debug_assertions)]
     if let Some(fault) = crate::config::fault() {
@@ -57,9 +94,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
         // An injected fault may hang, which no quick tool does.
         settings.limits.inline_when_alone = false;
     }
-    let surfaces = surfaces(args, &settings)?;
+    let surfaces = surfaces(args, &settings, on_stdio)?;
     if !on_stdio {
-        return over_http::serve(surfaces, settings, args);
+        return over_http::serve(surfaces, settings, args, start.when_listening);
     }
     match surfaces.into_iter().next() {
         Some(surface) => {
@@ -74,11 +111,6 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
         }
         None => Ok(()),
     }
-}
-
-/// Returns whether the only client is the process that started this one.
-fn is_on_stdio(args: &ServeArgs) -> bool {
-    args.http.is_none() && args.world().is_some()
 }
 
 /// Returns the settings of this run: from the file, the environment and the command line, in ascending precedence.
@@ -143,8 +175,11 @@ fn sources(args: &ServeArgs) -> (Option<PathBuf>, Vec<Flag>) {
 }
 
 /// Opens the requested world, or all that are configured.
-fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliError> {
-    let on_stdio = is_on_stdio(args);
+fn surfaces(
+    args: &ServeArgs,
+    settings: &Settings,
+    on_stdio: bool,
+) -> Result<Vec<Surface>, CliError> {
     let auth = settings.access.auth.as_ref();
     let context = ServeContext {
         settings: &settings.worlds,

@@ -50,6 +50,8 @@ pub(crate) struct FrontSettings {
     pub(crate) sessions: SessionBounds,
     /// Time for which requests are still accepted after a stop was requested.
     pub(crate) stop_notice: Duration,
+    /// Whether people can look at the desk in a browser.
+    pub(crate) has_console: bool,
     /// Requests per minute: by caller, and by address.
     pub(crate) rates: (u32, u32),
     pub(crate) metrics: Option<SocketAddr>,
@@ -111,6 +113,7 @@ impl FrontSettings {
                 confirm_within: CONFIRM_WITHIN,
             },
             stop_notice: Duration::from_millis(raw.http.stop_notice_ms),
+            has_console: raw.http.console,
             rates: (
                 raw.limits.requests_per_minute,
                 raw.limits.address_requests_per_minute,

@@ -3,6 +3,7 @@
 //! The work is done by `sectile_library` and `sectile_vault`; this is their contract: arguments, answers, errors.
 
 mod answers;
+mod console;
 mod describe;
 mod diffs;
 mod errors;
@@ -48,6 +49,7 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
         describe: Some(describe::describe),
         prompts: prompts::table(),
         complete: Some(prompts::complete),
+        console: Some(console::console()),
         sessions: true,
         has_roots: true,
         lenient_scalars: true,

@@ -50,6 +50,9 @@ mod gate;
 /// The smallest world that searches, reads and edits, as an example.
 mod example_world;
 
+/// The console: pages for people, and who may see them.
+mod console;
+
 /// What the command line prints and how it ends.
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.

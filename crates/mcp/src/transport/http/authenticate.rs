@@ -83,6 +83,12 @@ impl AuthenticationStep {
         admitted.map_err(|wait| self.too_many("address_rate", wait))
     }
 
+    /// Counts a request against a caller who signed in earlier.
+    pub(super) fn admit_caller(&self, identity: &Identity) -> Result<(), Duration> {
+        let admitted = self.settings.rates.admit_caller(&identity.key);
+        admitted.inspect_err(|_| self.settings.observer.refused("caller_rate"))
+    }
+
     /// Identifies the sender of a request.
     pub(super) async fn sign_in(
         &self,

@@ -23,20 +23,32 @@ impl Origins {
     /// Returns whether the headers of a request name a host that is served here and, if it comes from a page, an
     /// allowed origin.
     pub(super) fn admit(&self, headers: &HeaderMap, uri: &Uri) -> bool {
-        let host = match headers.get(header::HOST) {
-            Some(value) => value
-                .to_str()
-                .ok()
-                .and_then(|host| host.parse::<Authority>().ok()),
-            None => uri.authority().cloned(),
-        };
         let origin = headers
             .get(header::ORIGIN)
             .map(|value| value.to_str().unwrap_or("null"));
+        self.admit_host(headers, uri) && origin.is_none_or(|origin| self.admits_origin(origin))
+    }
+
+    /// Returns whether the headers of a request name a host that is served here.
+    pub(super) fn admit_host(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let host = match headers.get(header::HOST) {
+            Some(_) => host_of(headers),
+            None => uri.authority().cloned(),
+        };
         let single_host = headers.get_all(header::HOST).iter().count() <= 1;
-        single_host
-            && host.is_some_and(|host| self.admits_host(&host))
-            && origin.is_none_or(|origin| self.admits_origin(origin))
+        single_host && host.is_some_and(|host| self.admits_host(&host))
+    }
+
+    /// Returns whether a request comes from a page of the host that it is sent to. Every browser says where a form comes
+    /// from.
+    pub(super) fn is_own_page(&self, headers: &HeaderMap, is_encrypted: bool) -> bool {
+        let scheme = if is_encrypted { "https" } else { "http" };
+        let origin = headers.get(header::ORIGIN);
+        let origin = origin.and_then(|origin| origin.to_str().ok()?.parse::<Uri>().ok());
+        let (Some(origin), Some(host)) = (origin, host_of(headers)) else {
+            return false;
+        };
+        origin.scheme_str() == Some(scheme) && origin.authority() == Some(&host)
     }
 
     fn admits_host(&self, host: &Authority) -> bool {
@@ -64,6 +76,11 @@ impl Origins {
     }
 }
 
+fn host_of(headers: &HeaderMap) -> Option<Authority> {
+    let host = headers.get(header::HOST)?;
+    host.to_str().ok()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +106,35 @@ mod tests {
         assert!(admits("docs.example:443", None));
         assert!(admits("localhost:1", Some("http://localhost:3000")));
         assert!(admits("localhost:1", Some("https://app.example")));
+    }
+
+    #[test]
+    fn a_form_comes_from_a_page_of_the_same_host() {
+        let is_own = |host: &str, origin: Option<&str>, is_encrypted| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().expect("a header value"));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().expect("a header value"));
+            }
+            Origins::default().is_own_page(&headers, is_encrypted)
+        };
+        assert!(is_own(
+            "127.0.0.1:7420",
+            Some("http://127.0.0.1:7420"),
+            false
+        ));
+        assert!(is_own("notes.example", Some("https://notes.example"), true));
+        for (host, origin) in [
+            ("127.0.0.1:7420", None),
+            ("127.0.0.1:7420", Some("null")),
+            ("127.0.0.1:7420", Some("http://127.0.0.1:7421")),
+            ("127.0.0.1:7420", Some("http://localhost:7420")),
+            ("127.0.0.1:7420", Some("https://127.0.0.1:7420")),
+            ("127.0.0.1:7420", Some("http://a@127.0.0.1:7420")),
+            ("127.0.0.1:7420", Some("http://evil.example")),
+        ] {
+            assert!(!is_own(host, origin, false), "{origin:?}");
+        }
     }
 
     #[test]

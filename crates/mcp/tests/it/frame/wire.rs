@@ -82,6 +82,7 @@ impl HttpServer {
             listener,
             vec![Arc::new(surface)],
             settings,
+            None,
             shutdown.clone(),
         );
         Self {

@@ -22,6 +22,11 @@ impl DeskArgs {
     pub(in crate::cli) fn new(root: Option<PathBuf>, config: Option<PathBuf>, json: bool) -> Self {
         Self { root, config, json }
     }
+
+    /// Returns the settings file, if one is named.
+    pub(in crate::cli) fn config(&self) -> Option<PathBuf> {
+        crate::cli::settings::named(self.config.as_deref())
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -248,18 +253,6 @@ pub(in crate::cli) struct UndoArgs {
     /// the change.
     #[arg(value_name = "CHANGE")]
     pub(super) change: Option<String>,
-    #[command(flatten)]
-    pub(super) desk: DeskArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct OpenArgs {
-    /// The document or section [default: the folder].
-    #[arg(value_name = "ID")]
-    pub(super) id: Option<String>,
-    /// Print the address instead of opening it.
-    #[arg(long)]
-    pub(super) print: bool,
     #[command(flatten)]
     pub(super) desk: DeskArgs,
 }

@@ -1,19 +1,27 @@
 //! Serving over HTTP: sign-in and limits, reloading on SIGHUP, metrics and audit log.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 
+use sectile_markdown::estimate_tokens;
 use sectile_mcp::{
     Surface,
     access::{Acl, Authenticator, LiveValue, RateLimits},
     http::{
-        self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings, ServerTls,
+        self, AuthenticationSettings, AuthenticationStep, ConsoleSettings, HttpSettings, LinkKey,
+        ListenerSettings, ServerTls,
     },
-    observe::{CallWatch, Metrics},
+    observe::{CallLog, CallWatch, Metrics},
 };
 use tokio::{net::TcpListener, runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::{super::settings::folder_of, ServeArgs, audit_log, sources, stop_on_signals};
+use super::{
+    super::{
+        servers::{RunningServer, link_key},
+        settings::folder_of,
+    },
+    ServeArgs, WhenListening, audit_log, sources, stop_on_signals,
+};
 use crate::{
     cli::ui::CliError,
     config::{self, AccessSettings, ConfigErrors, FrontSettings, Settings},
@@ -30,17 +38,52 @@ pub(super) fn serve(
     surfaces: Vec<Surface>,
     settings: Settings,
     args: &ServeArgs,
+    when_listening: Option<WhenListening>,
 ) -> Result<(), CliError> {
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(run(surfaces, settings, args));
+    let result = runtime.block_on(run(surfaces, settings, args, when_listening));
     runtime.shutdown_background();
     tracing::info!("stopped");
     result
 }
 
-async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Result<(), CliError> {
+/// Where the console of a server is.
+pub(crate) struct ConsoleAddress {
+    server: RunningServer,
+    endpoint: String,
+    key: Option<Arc<LinkKey>>,
+}
+
+impl ConsoleAddress {
+    /// Returns the address of a page: a link that lets one person in, or the page itself if people sign in.
+    pub(crate) fn link(&self, target: &str) -> Result<String, CliError> {
+        let path = match &self.key {
+            Some(key) if !self.server.signs_in => key.link(target, SystemTime::now())?,
+            _ => target.to_owned(),
+        };
+        Ok(format!("{}{path}", self.server.url))
+    }
+
+    /// Returns the address without a link.
+    pub(crate) fn url(&self) -> &str {
+        &self.server.url
+    }
+
+    /// Returns the address for MCP clients.
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+}
+
+async fn run(
+    surfaces: Vec<Surface>,
+    settings: Settings,
+    args: &ServeArgs,
+    when_listening: Option<WhenListening>,
+) -> Result<(), CliError> {
     let shutdown = stop_on_signals()?;
     let front = settings.front;
+    let roots = settings.worlds.desk.locations();
     let roles = settings.policy.roles;
     roles.set(settings.access.roles);
     let authenticator = settings.access.auth.map(Authenticator::new).transpose();
@@ -53,14 +96,24 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
         roles,
         tls: settings.access.tls.map(|tls| Arc::new(LiveValue::new(tls))),
     };
-    let listener = listen(front.bind, "--http 127.0.0.1:PORT").await?;
+    let listener = match when_listening {
+        // A person who looks at a desk does not care about the port.
+        Some(_) => listen_anywhere(front.bind).await?,
+        None => listen(front.bind, "--http 127.0.0.1:PORT").await?,
+    };
     let address = listener.local_addr()?;
+    let has_console = front.has_console && surfaces.iter().any(Surface::has_console);
+    let log = has_console.then(|| Arc::new(CallLog::new(estimate_tokens, SystemTime::now)));
     let watch = watch(&front, &shutdown).await?;
     let surfaces: Vec<Arc<Surface>> = surfaces
         .into_iter()
         .map(|surface| surface.observed_by(Arc::<CallWatch>::clone(&watch)))
         .map(|surface| match replaceable.authenticator {
             Some(_) => surface.for_callers(),
+            None => surface,
+        })
+        .map(|surface| match &log {
+            Some(log) => surface.logged_in(Arc::clone(log)),
             None => surface,
         })
         .map(Arc::new)
@@ -82,9 +135,37 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
     }
     let public_url = front.public_url.clone();
     let public_url = public_url.unwrap_or_else(|| format!("{scheme}://{address}"));
+    let with_console = surfaces.iter().find(|surface| surface.has_console());
+    let path = with_console.map_or_else(String::new, |surface| http::address(surface, &surfaces));
+    let console = ConsoleAddress {
+        endpoint: format!("{public_url}{path}"),
+        server: RunningServer {
+            address,
+            url: public_url.clone(),
+            signs_in: replaceable.authenticator.is_some(),
+            roots,
+        },
+        key: link_key(address)?.map(Arc::new),
+    };
+    let console_settings = console.key.clone().map(|links| ConsoleSettings {
+        links,
+        // Cookies do not know ports, and there may be several servers on this machine.
+        cookie: format!("sectile-{}", address.port()),
+        clock: SystemTime::now,
+    });
+    let _announcement = has_console.then(|| console.server.announce());
+    if let Some(ready) = when_listening {
+        // Starting a browser may take a while, and it may ask for the page before it says that it has started.
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = ready(&console) {
+                error.report();
+            }
+        });
+    }
     let http_settings = http_settings(front, &replaceable, public_url, Arc::clone(&watch));
     reload_on_signal(replaceable, args.clone())?;
-    let served = http::serve(listener, surfaces, http_settings, shutdown).await;
+    let console = console_settings.filter(|_| has_console);
+    let served = http::serve(listener, surfaces, http_settings, console, shutdown).await;
     // A task that still holds the log would keep the last lines from being written.
     watch.flush();
     Ok(served?)
@@ -118,6 +199,14 @@ fn http_settings(
         body_timeout: front.receive_timeout,
         sessions: front.sessions,
         stop_notice: front.stop_notice,
+    }
+}
+
+/// Listens on an address, or, if that is in use, on any other port.
+async fn listen_anywhere(address: SocketAddr) -> Result<TcpListener, CliError> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => listen(SocketAddr::new(address.ip(), 0), "server.http.bind").await,
     }
 }
 

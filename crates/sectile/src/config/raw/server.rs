@@ -71,6 +71,9 @@ pub(crate) struct RawHttp {
     /// server is not ready. Set it to the time that a load balancer needs to notice; 0 means no delay.
     #[schemars(range(min = 0, max = 60_000))]
     pub(crate) stop_notice_ms: u64,
+    /// Whether the desk has a console: pages for people in a browser, at the root of the server. `sectile open` leads
+    /// there. If callers sign in, so do people, and they see what their role may use.
+    pub(crate) console: bool,
 }
 
 /// Limits on messages and calls.
@@ -265,6 +268,7 @@ impl Default for RawHttp {
             max_sessions_per_caller: 8,
             session_idle_seconds: 1800,
             stop_notice_ms: 0,
+            console: true,
         }
     }
 }

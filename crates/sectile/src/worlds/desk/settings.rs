@@ -8,7 +8,10 @@ use sectile_vault::Walk;
 use serde::{Deserialize, Serialize};
 
 use super::urls::is_template;
-use crate::settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, cache_folder};
+use crate::{
+    files,
+    settings::{ConfigError, ConfigErrors, SettingsReader, SettingsSection, cache_folder},
+};
 
 /// Maximum number of roots of a desk. Each keeps an index in memory.
 const MAX_ROOTS: usize = 32;
@@ -136,6 +139,14 @@ pub(crate) struct RootSettings {
 }
 
 impl DeskSettings {
+    /// Returns where its roots are, as far as they exist.
+    pub(crate) fn locations(&self) -> Vec<PathBuf> {
+        let named = self.roots.iter().map(|root| &root.location);
+        let all = self.root.iter().chain(named);
+        all.filter_map(|location| files::absolute(location).ok())
+            .collect()
+    }
+
     /// Returns the vectors that the indexes of this user share, if there is anywhere to keep them.
     pub(crate) fn shared_vectors(&self) -> Option<SharedVectors> {
         let cache = CacheFolder::new(self.cache.as_deref()?);

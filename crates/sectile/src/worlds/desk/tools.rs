@@ -1,16 +1,16 @@
 //! The tools of the desk: one file each, one table.
 
-mod changes;
+pub(super) mod changes;
 mod create;
 mod delete;
 mod edit;
 pub(super) mod fetch;
-mod links;
+pub(super) mod links;
 mod outline;
 mod rename;
 mod search;
 mod set_fields;
-mod undo;
+pub(super) mod undo;
 
 use sectile_mcp::Tool;
 

@@ -366,7 +366,7 @@ fn a_command_answers_where_the_cache_does_not_fit() {
 #[test]
 fn a_note_has_an_address_to_open() {
     let home = vault();
-    let ran = home.run(&["open", "plan", "--print"]);
+    let ran = home.run(&["open", "plan", "--app", "--print"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.starts_with("obsidian://open?"), "{ran:?}");
 }

@@ -95,6 +95,28 @@ struct ListedChange {
     diff: Option<String>,
 }
 
+/// What changes are asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct ChangeSelection<'p> {
+    /// What they concern; empty for everything.
+    pub(in super::super) id: &'p str,
+    /// The start of the period, as callers write it.
+    pub(in super::super) since: Option<&'p str>,
+    /// Only changes by this author.
+    pub(in super::super) by: Option<&'p str>,
+    /// Most changes of one root.
+    pub(in super::super) limit: usize,
+}
+
+/// Changes of several roots, taken one by one, newest first.
+pub(in super::super) struct SelectedChanges<'a> {
+    found: Vec<RootChanges<'a>>,
+    /// Where the list starts in each root: after the entry with this number.
+    start: Vec<u64>,
+    /// Number of entries of each root that were taken.
+    taken: Vec<usize>,
+}
+
 /// The changes of one root, newest first.
 struct RootChanges<'a> {
     root: &'a DeskRoot,
@@ -116,40 +138,27 @@ fn handle(
     context: &CallContext,
 ) -> Result<(ChangesAnswer, AnswerFacts), Failure> {
     let roots = world.roots_for(context);
-    let asked = asked(&roots, &params)?;
+    let selection = ChangeSelection {
+        id: params.id.as_deref().unwrap_or_default(),
+        since: params.since.as_deref(),
+        by: None,
+        limit: params.limit,
+    };
+    let asked = asked(&roots, &selection)?;
     let start = PageCursor::parse(params.cursor.as_deref(), asked.len())?;
     let state = state_of(&params, &asked);
     start.check(&state)?;
-    let mut found = Vec::new();
-    for (index, one) in asked.iter().enumerate() {
-        context.check()?;
-        let before = start.positions.get(index).copied();
-        found.push(root_changes(&roots, one, before, &params)?);
-    }
+    let mut changes = SelectedChanges::new(&roots, &asked, start.positions, &selection)?;
     let mut list = FittedList::new(LIST_TOKENS);
-    // The number of entries of each root that are in the answer.
-    let mut taken = vec![0; found.len()];
     while list.items.len() < params.limit
-        && let Some(newest) = newest(&found, &taken)
+        && let Some((root, entry)) = changes.next()
     {
-        let entry = &found[newest].entries[taken[newest]];
-        if !list.add(listed(&roots, found[newest].root, entry, params.diff)) {
+        if !list.add(listed(&roots, root, entry, params.diff)) {
             break;
         }
-        taken[newest] += 1;
+        changes.take();
     }
-    let is_all = found
-        .iter()
-        .zip(&taken)
-        .all(|(of, taken)| *taken == of.entries.len() && !of.has_more);
-    let next = (!is_all).then(|| {
-        let position = |(index, of): (usize, &RootChanges<'_>)| match taken[index].checked_sub(1) {
-            Some(last) => of.entries[last].number,
-            None => start.positions.get(index).copied().unwrap_or(u64::MAX),
-        };
-        let positions: Vec<u64> = found.iter().enumerate().map(position).collect();
-        cursor(&positions, &state)
-    });
+    let next = changes.rest().map(|positions| cursor(&positions, &state));
     let facts = AnswerFacts {
         sections: Some(list.items.len()),
         truncated: next.is_some(),
@@ -162,6 +171,74 @@ fn handle(
     Ok((answer, facts))
 }
 
+impl<'a> SelectedChanges<'a> {
+    /// Finds the changes that are asked for, in each root those before the entry at `start`.
+    pub(in super::super) fn find(
+        roots: &VisibleRoots<'a>,
+        selection: &ChangeSelection<'_>,
+        start: Vec<u64>,
+    ) -> Result<Self, Failure> {
+        Self::new(roots, &asked(roots, selection)?, start, selection)
+    }
+
+    fn new(
+        roots: &VisibleRoots<'a>,
+        asked: &[AskedRoot<'a>],
+        start: Vec<u64>,
+        selection: &ChangeSelection<'_>,
+    ) -> Result<Self, Failure> {
+        let mut found = Vec::new();
+        for (index, one) in asked.iter().enumerate() {
+            roots.context().check()?;
+            let before = start.get(index).copied();
+            found.push(root_changes(roots, one, before, selection)?);
+        }
+        Ok(Self {
+            taken: vec![0; found.len()],
+            found,
+            start,
+        })
+    }
+
+    /// Returns the newest change that was not taken, with its root.
+    pub(in super::super) fn next(&self) -> Option<(&'a DeskRoot, &HistoryEntry)> {
+        let of = &self.found[self.newest()?];
+        let taken = self.taken[self.newest()?];
+        Some((of.root, of.entries.get(taken)?))
+    }
+
+    /// Takes the change that [`Self::next`] returns.
+    pub(in super::super) fn take(&mut self) {
+        if let Some(newest) = self.newest() {
+            self.taken[newest] += 1;
+        }
+    }
+
+    /// Returns where a list of the rest starts in each root; `None` if everything was taken.
+    pub(in super::super) fn rest(&self) -> Option<Vec<u64>> {
+        let all = || self.found.iter().zip(&self.taken).enumerate();
+        if all().all(|(_, (of, taken))| *taken == of.entries.len() && !of.has_more) {
+            return None;
+        }
+        let position = |(index, (of, taken)): (usize, (&RootChanges<'_>, &usize))| match taken
+            .checked_sub(1)
+        {
+            Some(last) => of.entries[last].number,
+            None => self.start.get(index).copied().unwrap_or(u64::MAX),
+        };
+        Some(all().map(position).collect())
+    }
+
+    /// Returns the root whose next entry is the newest; of several at the same time, the first.
+    fn newest(&self) -> Option<usize> {
+        let next = |index: usize| self.found[index].entries.get(self.taken[index]);
+        let roots = (0..self.found.len()).filter(|index| next(*index).is_some());
+        roots
+            .rev()
+            .max_by_key(|index| next(*index).map(|entry| entry.time))
+    }
+}
+
 /// Returns what cursors depend on: entries never change, so only what was asked for.
 fn state_of(params: &ChangesParams, asked: &[AskedRoot<'_>]) -> Digest {
     let names: Vec<&str> = asked.iter().map(|one| one.root.name.as_str()).collect();
@@ -172,25 +249,27 @@ fn state_of(params: &ChangesParams, asked: &[AskedRoot<'_>]) -> Digest {
 /// Returns the roots to ask, and what each is asked for.
 fn asked<'a>(
     roots: &VisibleRoots<'a>,
-    params: &ChangesParams,
+    selection: &ChangeSelection<'_>,
 ) -> Result<Vec<AskedRoot<'a>>, Failure> {
     let all = |filter: ChangeFilter, root| AskedRoot {
         root,
         filter,
         after: None,
     };
-    let given = params.id.as_deref().unwrap_or_default();
-    let mut asked: Vec<AskedRoot<'_>> = match VisibleRoots::is_everything(given) {
+    let mut asked: Vec<AskedRoot<'_>> = match VisibleRoots::is_everything(selection.id) {
         true => roots
             .iter()
             .map(|root| all(ChangeFilter::default(), root))
             .collect(),
         false => {
-            let (root, filter) = named(roots, given)?;
+            let (root, filter) = named(roots, selection.id)?;
             vec![all(filter, root)]
         }
     };
-    let Some(since) = params.since.as_deref() else {
+    for one in &mut asked {
+        one.filter.actor = selection.by.map(str::to_owned);
+    }
+    let Some(since) = selection.since else {
         return Ok(asked);
     };
     match PeriodStart::parse(since, clock::now()) {
@@ -287,7 +366,7 @@ fn root_changes<'a>(
     roots: &VisibleRoots<'a>,
     asked: &AskedRoot<'a>,
     before: Option<u64>,
-    params: &ChangesParams,
+    selection: &ChangeSelection<'_>,
 ) -> Result<RootChanges<'a>, Failure> {
     let root = asked.root;
     let stop = || roots.context().cancelled.is_cancelled();
@@ -300,15 +379,13 @@ fn root_changes<'a>(
     }
     let filter = ChangeFilter {
         before,
-        limit: params.limit,
+        limit: selection.limit,
         ..asked.filter.clone()
     };
     let stop = || roots.context().cancelled.is_cancelled();
     let found = root.folder.editor.changes(&filter, CallHooks::until(&stop));
-    let (mut entries, mut has_more) = found.map_err(|error| {
-        let id = params.id.as_deref().unwrap_or_default();
-        roots.editor_failure(root, &error, id)
-    })?;
+    let (mut entries, mut has_more) =
+        found.map_err(|error| roots.editor_failure(root, &error, selection.id))?;
     if let Some(after) = asked.after {
         let count = entries.len();
         entries.retain(|entry| entry.number > after);
@@ -321,28 +398,19 @@ fn root_changes<'a>(
     })
 }
 
-/// Returns the root whose next entry is the newest; of several at the same time, the first.
-fn newest(found: &[RootChanges<'_>], taken: &[usize]) -> Option<usize> {
-    let next = |index: usize| found[index].entries.get(taken[index]);
-    let roots = (0..found.len()).filter(|index| next(*index).is_some());
-    roots
-        .rev()
-        .max_by_key(|index| next(*index).map(|entry| entry.time))
-}
-
-fn listed(
+/// Returns the ids of what a change concerns.
+pub(in super::super) fn ids_of(
     roots: &VisibleRoots<'_>,
     root: &DeskRoot,
     entry: &HistoryEntry,
-    with_diff: bool,
-) -> ListedChange {
+) -> Vec<String> {
     let folder = || {
         let paths = root.folder.editor.entry_paths(entry.number);
         let (_, to) = paths.ok()?.folder?;
         Some(format!("{to}/"))
     };
     // The sections are named where they can only be in one document.
-    let ids: Vec<String> = match (&entry.documents[..], &entry.sections[..]) {
+    match (&entry.documents[..], &entry.sections[..]) {
         ([path], sections @ [_, ..]) => sections
             .iter()
             .map(|section| roots.id_of(root, path, Some(section)))
@@ -359,7 +427,16 @@ fn listed(
             let all = folder.iter().chain(others);
             all.map(|path| roots.id_of(root, path, None)).collect()
         }
-    };
+    }
+}
+
+fn listed(
+    roots: &VisibleRoots<'_>,
+    root: &DeskRoot,
+    entry: &HistoryEntry,
+    with_diff: bool,
+) -> ListedChange {
+    let ids = ids_of(roots, root, entry);
     ListedChange {
         change: roots.change_id(root, entry.number),
         // Nobody needs more than seconds.

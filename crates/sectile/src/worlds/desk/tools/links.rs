@@ -78,18 +78,61 @@ struct LinksAnswer {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct ListedLink {
-    from: String,
+pub(in super::super) struct ListedLink {
+    pub(in super::super) from: String,
     /// Id, or what is written where that leads nowhere.
-    to: String,
+    pub(in super::super) to: String,
     /// The sentence around it.
-    text: String,
+    pub(in super::super) text: String,
     /// The reason why it leads nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
-    broken: Option<&'static str>,
+    pub(in super::super) broken: Option<&'static str>,
     /// The documents that it may mean.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    candidates: Vec<String>,
+    pub(in super::super) candidates: Vec<String>,
+}
+
+/// The links of one document, in one direction.
+#[derive(Debug)]
+pub(in super::super) struct DocumentLinks {
+    /// As many of them as were asked for.
+    pub(in super::super) links: Vec<ListedLink>,
+    /// The number of all.
+    pub(in super::super) total: usize,
+}
+
+/// Returns the links in a document and those that lead to it, at most `most` of each with the sentences around them.
+pub(in super::super) fn links_of_document(
+    roots: &VisibleRoots<'_>,
+    root: &DeskRoot,
+    path: &NotePath,
+    most: usize,
+) -> Result<[DocumentLinks; 2], Failure> {
+    let stop = || roots.context().cancelled.is_cancelled();
+    let state = root.folder.index.current(&stop);
+    let state = state.map_err(|error| library_failure(&error))?;
+    let graph = root.folder.links(&state);
+    let (into, into_total) = graph.links_to(path, 0..most);
+    let edges = graph.out_of(path);
+    let out_total = edges.len();
+    let found = [(edges, out_total), (into, into_total)].map(|(mut edges, total)| {
+        edges.truncate(most);
+        let of = RootLinks {
+            root,
+            state: Arc::clone(&state),
+            views: root.folder.editor.view_batch(),
+            edges,
+            unread: Vec::new(),
+        };
+        let mut views = QuotedDocuments::default();
+        let links = of.edges.iter();
+        let links = links.filter_map(|edge| listed(roots, &of, edge, &mut views));
+        DocumentLinks {
+            links: links.collect(),
+            total,
+        }
+    });
+    Ok(found)
 }
 
 /// Notes that are not indexed, and why.

@@ -38,6 +38,16 @@ enum ChangeName {
     Number(u64),
 }
 
+/// Reverts the change with this name.
+pub(in super::super) fn undo_change(
+    world: &DeskWorld,
+    change: &str,
+    context: &CallContext,
+) -> Result<(), Failure> {
+    let change = Some(ChangeName::Text(change.to_owned()));
+    handle(world, DeskUndoParams { change }, context).map(drop)
+}
+
 fn handle(
     world: &DeskWorld,
     params: DeskUndoParams,

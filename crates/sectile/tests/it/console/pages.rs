@@ -1,0 +1,237 @@
+//! What the pages show.
+
+use serde_json::json;
+
+use super::{Visitor, desk, serve};
+use crate::fixture::{Era, TestDesk};
+
+#[test]
+fn a_document_has_its_text_sections_links_and_fields() {
+    let desk = desk();
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let page = visitor.page("/documents?id=projects/plan.md");
+    for part in [
+        "<h1 dir=\"auto\">plan</h1>",
+        "The pilot costs 350 a day.",
+        "id=\"section-budget-",
+        "2 sections",
+        "<dt><bdi>status</bdi></dt>",
+        "#harbour",
+        "href=\"/documents?id=people/ada.md\"",
+        "(1 broken)",
+        "no such document",
+        "Works on the [[plan#Budget]].",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    // A link to a heading leads to the section, wherever it is.
+    let page = visitor.page("/documents?id=ada");
+    assert!(
+        page.contains("href=\"/documents?id=projects/plan.md#section-budget-"),
+        "{page}"
+    );
+}
+
+#[test]
+fn names_that_lead_nowhere_are_answered_with_the_nearest() {
+    let desk = desk();
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let answer = visitor.get("/documents?id=projects/plam.md");
+    assert_eq!(answer.status, 404);
+    assert!(answer.body.contains("projects/plan.md"), "{answer:?}");
+    for bad in [
+        "/documents?id=../x",
+        "/documents?id=%00",
+        "/documents?id=%ff",
+    ] {
+        assert!(matches!(visitor.get(bad).status, 400 | 404), "{bad}");
+    }
+    assert_eq!(visitor.get("/no-such-page").status, 404);
+}
+
+#[test]
+fn folders_are_listed_in_parts() {
+    let notes: Vec<(String, String)> = (0..450)
+        .map(|number| (format!("many/{number:03}.md"), format!("# Note {number}\n")))
+        .collect();
+    let notes: Vec<(&str, &str)> = notes
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
+    let desk = TestDesk::new(&notes);
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let first = crate::fixture::wait_for("all notes", || {
+        let page = visitor.page("/documents?id=many/");
+        page.contains("450 documents").then_some(page)
+    });
+    assert!(
+        first.contains(">199.md<") && !first.contains(">200.md<"),
+        "{first}"
+    );
+    let last = visitor.page("/documents?id=many/&from=400");
+    assert!(
+        last.contains("<bdi>449.md</bdi>") && !last.contains("More documents"),
+        "{last}"
+    );
+}
+
+#[test]
+fn changes_are_shown_with_author_tool_and_lines() {
+    let desk = desk();
+    let mut agent = desk.open_as(Era::Handshake, "agent <b>");
+    agent.json(
+        "edit",
+        json!({ "id": "plan#Budget", "old": "350", "new": "400" }),
+    );
+    agent.json(
+        "rename",
+        json!({ "id": "people/ada.md", "to": "people/lovelace.md" }),
+    );
+    desk.overwrite(
+        "projects/plan.md",
+        desk.text("projects/plan.md") + "\nAdded outside.\n",
+    );
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let page = visitor.page("/changes");
+    for part in [
+        "costs <del>350</del> a day.",
+        "costs <ins>400</ins> a day.",
+        "Plan › Budget",
+        "agent &lt;b&gt;",
+        "by another program",
+        "Added outside.",
+        "people/ada.md</bdi> → ",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let by = visitor.page("/changes?by=another%20program");
+    assert!(
+        by.contains("Added outside.") && !by.contains("<del>350</del>"),
+        "{by}"
+    );
+    let of_note = visitor.page("/changes?id=people/");
+    assert!(
+        of_note.contains("lovelace.md") && !of_note.contains("Added outside."),
+        "{of_note}"
+    );
+    let none = visitor.page("/changes?since=2999-01-01");
+    assert!(none.contains("Nothing was changed"), "{none}");
+    assert_eq!(visitor.get("/changes?since=gestern").status, 400);
+}
+
+#[test]
+fn everything_since_yesterday_is_one_view() {
+    let desk = desk();
+    let mut agent = desk.open();
+    for (old, new) in [("350", "400"), ("400", "450"), ("450", "500")] {
+        agent.json(
+            "edit",
+            json!({ "id": "plan#Budget", "old": old, "new": new }),
+        );
+    }
+    agent.json(
+        "edit",
+        json!({ "id": "ada#Ada", "old": "Works", "new": "Rests" }),
+    );
+    agent.json(
+        "edit",
+        json!({ "id": "ada#Ada", "old": "Rests", "new": "Works" }),
+    );
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let page = visitor.page("/changes?since=1d&together=yes");
+    assert!(page.contains("5 changes in 2 documents"), "{page}");
+    assert!(
+        page.contains("<del>350</del>") && page.contains("<ins>500</ins>"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("400") && page.contains("It is as it was before."),
+        "{page}"
+    );
+}
+
+#[test]
+fn calls_of_clients_appear_with_what_they_cost() {
+    let desk = desk();
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    assert!(
+        visitor
+            .page("/calls")
+            .contains("No client has called a tool")
+    );
+    for (tool, arguments) in [
+        ("search", json!({ "query": "pilot" })),
+        ("fetch", json!({ "id": "no such note" })),
+    ] {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let message = Era::Stateless.request(7, "tools/call", params);
+        assert_eq!(server.post(Era::Stateless, &message).status, 200);
+    }
+    let answer = visitor.get("/calls?after=0");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let calls = answer.json();
+    assert_eq!(calls["calls"][0]["cells"][1], "search");
+    assert_eq!(calls["calls"][1]["cells"][2], "not found");
+    assert_eq!(calls["calls"][1]["is_ok"], false);
+    // Someone was looking, so tokens were counted.
+    assert!(
+        calls["calls"][0]["cells"][5]
+            .as_str()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+            > 10
+    );
+    assert_eq!(visitor.get("/calls?after=2").json()["calls"], json!([]));
+    let page = visitor.page("/calls");
+    assert!(
+        page.contains("<code>fetch</code>") && !page.contains("no such note"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_hostile_note_is_text() {
+    let hostile = "# <img src=x onerror=alert(1)>\n\n<script>alert(1)</script>\n\n<svg onload=alert(1)>\n\n\
+        [a](javascript:alert(1)) [b](JaVa&#115;cript:alert(1)) <iframe src=//evil.example></iframe>\n\n\
+        ![p](https://evil.example/p.png)\n\n[[<b>x</b>]] `<script>`\n";
+    let name = "\"><script>alert(1)<!--.md".replace('/', "");
+    let desk = TestDesk::new(&[("x.md", hostile), (&name, "# A\n")]);
+    let mut agent = desk.open();
+    agent.json(
+        "edit",
+        json!({ "id": "x.md", "new": "<script>more()</script>", "place": "append" }),
+    );
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    for path in [
+        "/documents",
+        "/documents?id=x.md",
+        "/changes",
+        "/changes?id=%3Cscript%3E",
+        "/documents?id=%3Cscript%3E",
+    ] {
+        let page = visitor.get(path).body;
+        let scripts = page.matches("<script").count();
+        let own = page
+            .matches("<script src=\"/console.js\" defer></script>")
+            .count();
+        assert_eq!((scripts, own), (1, 1), "{path}: {page}");
+        for bad in [
+            "<img src=x",
+            "<svg",
+            "<iframe",
+            "href=\"javascript",
+            "src=\"http",
+            "<!--",
+        ] {
+            assert!(!page.contains(bad), "{path}: {bad}: {page}");
+        }
+    }
+}
