@@ -6,6 +6,7 @@ mod answers;
 mod describe;
 mod diffs;
 mod errors;
+mod explained_search;
 mod fetched;
 mod fields;
 mod lists;
@@ -15,6 +16,7 @@ mod paging;
 mod passages;
 mod prompts;
 mod roots;
+mod search_page;
 mod settings;
 mod shell;
 mod since;
@@ -26,6 +28,7 @@ use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
+    explained_search::ExplainedRequest,
     open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,
