@@ -63,7 +63,10 @@ fn a_word_is_explained_by_its_form_its_places_and_its_rarity() {
     assert_eq!(term.passages, 2, "{term:?}");
     // Another form of the word is found by its stem, which more passages have.
     let harbour = &why(&found, "harbour.md").terms[0];
-    assert_eq!((harbour.found.as_str(), harbour.form), ("anchor", Form::Stem));
+    assert_eq!(
+        (harbour.found.as_str(), harbour.form),
+        ("anchor", Form::Stem)
+    );
     assert_eq!((harbour.in_body, harbour.passages), (1, 3));
     assert!(harbour.rarity < term.rarity && harbour.score < term.score);
     let anchored = full(&state, "anchored boats");
@@ -71,7 +74,8 @@ fn a_word_is_explained_by_its_form_its_places_and_its_rarity() {
     let stem = &boats[0];
     assert_eq!((stem.found.as_str(), stem.form), ("anchor", Form::Stem));
     assert_eq!((stem.in_heading, stem.in_body), (1, 3));
-    assert_eq!((boats[1].asked.as_str(), boats[1].in_trail), ("boats", 1));
+    // The title, which is the name of the file, and the heading above.
+    assert_eq!((boats[1].asked.as_str(), boats[1].in_trail), ("boats", 2));
 }
 
 #[test]
@@ -169,4 +173,31 @@ fn other_orders_and_tasks_are_explained_by_their_passages() {
     let tasks = full(&state, "is:task anchor");
     assert_eq!(tasks.hits.len(), 1);
     assert_eq!(why(&tasks, "tasks.md").terms[0].in_body, 1);
+}
+
+#[test]
+fn each_tier_can_be_asked_for_once_it_is_complete() {
+    let (folder, cache) = (folder_with(&NOTES), tempfile::tempdir().unwrap());
+    let models = Models {
+        second: Some(SecondTierModel::new("explained")),
+        ..Models::built_in().unwrap()
+    };
+    let open = || {
+        let options = LiveFolderOptions {
+            second_tier: SecondTierUse::Read,
+            ..options(folder.path(), Some(cache.path()))
+        };
+        LiveFolder::open_with(options, models, LIMITS).unwrap()
+    };
+    let live = open();
+    live.settle(&|| false).unwrap();
+    let before = full(&live.now(), "car repair");
+    assert_eq!(before.tier, Some(Tier::Static));
+    live.fill(1, &|| false, &|_| {}).unwrap();
+    drop(live);
+    let state = open().complete(&|| false).unwrap();
+    assert_eq!(state.progress().tier, Tier::Transformer);
+    assert_eq!(full(&state, "car repair").tier, Some(Tier::Transformer));
+    let first = explained(&state, "car repair", RankingChoice::Static);
+    assert_eq!((first.tier, first.hits), (Some(Tier::Static), before.hits));
 }
