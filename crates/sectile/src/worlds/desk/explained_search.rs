@@ -61,7 +61,7 @@ pub(crate) struct ExplainedSearch {
     /// Words that no note contains.
     pub(crate) unknown: Vec<String>,
     /// Words that were replaced by similar ones, because no note contains any word of the query.
-    pub(crate) corrected: Vec<CorrectedWord>,
+    pub(crate) corrected: Vec<ReplacedWord>,
     /// Progress, while notes are still being read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<String>,
@@ -171,7 +171,7 @@ pub(crate) struct MatchedTerm {
 
 /// A word that was replaced.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct CorrectedWord {
+pub(crate) struct ReplacedWord {
     pub(crate) word: String,
     pub(crate) used: Vec<String>,
 }
@@ -331,11 +331,11 @@ fn least_used(roots: &[RootRanking]) -> &'static str {
 }
 
 /// Returns the words that were replaced in one of the roots, each once.
-fn corrected(page: &SearchPage<'_>) -> Vec<CorrectedWord> {
+fn corrected(page: &SearchPage<'_>) -> Vec<ReplacedWord> {
     let shown = |word: &String| visible(word, MAX_TITLE_CHARS);
     let mut all = Vec::new();
     for correction in page.found.iter().flat_map(|of| &of.found.corrected_words) {
-        let corrected = CorrectedWord {
+        let corrected = ReplacedWord {
             word: shown(&correction.asked),
             used: correction.used.iter().map(shown).collect(),
         };

@@ -126,7 +126,7 @@ impl DeskWorld {
             for (root, state) in &states {
                 let hits = state.search_with(&query, 0..most, request.options, &stop);
                 found.push(RootHits {
-                    root: *root,
+                    root,
                     state: Arc::clone(state),
                     views: root.folder.editor.view_batch(),
                     found: hits.map_err(|error| library_failure(&error))?,
