@@ -32,7 +32,9 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use sectile_markdown::{Digest, NotePath};
-pub use sectile_retrieval::{CacheFolder, CachedIndex, SharedVectors};
+pub use sectile_retrieval::{
+    CacheFolder, CachedIndex, HitExplanation, RankingBasis, SharedVectors,
+};
 use sectile_vault::{RootError, Walk};
 
 use self::{
@@ -48,7 +50,7 @@ pub use self::{
         HeadingRecord, HeadingSpelling, LinkRecord, NoteDetails, NoteRecord, decode_records,
         encode_records,
     },
-    search::{FolderHit, FolderHits},
+    search::{FolderHit, FolderHits, SearchOptions},
     state::{
         ChangeDetection, FolderChanges, FolderContents, FolderState, InMemoryReason, IndexProgress,
         NoteChange,

@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use sectile_markdown::{Digest, NotePath};
 use sectile_retrieval::{
-    Bytes, Corpus, DocumentLocation, Embedder, NearChunk, Query, SearchResults, Segment,
+    Bytes, Corpus, DocumentLocation, Embedder, NearChunk, Query, SearchExplanation, SearchResults,
+    Segment,
 };
 
 use crate::{
@@ -299,6 +300,28 @@ impl ManualSnapshot {
         });
         let found = found.filter(|_| !corpus.is_damaged());
         found.ok_or(LibraryError::IndexDamaged)
+    }
+
+    /// Explains hits of [`Self::search`], which was called with the same arguments, by their numbers.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn explain(
+        &self,
+        corpus: &Corpus,
+        (query, text): (&Query, &str),
+        is_by_meaning: bool,
+        (most, favour): (usize, &dyn Fn(usize) -> u64),
+        chunks: &[usize],
+    ) -> Result<SearchExplanation, LibraryError> {
+        let explained = unharmed(|| match is_by_meaning {
+            false => corpus.explain_favouring(query, (text, None), most, favour, chunks),
+            true => self.readers.with(self.model(), |reader| {
+                corpus.explain_favouring(query, (text, Some(reader)), most, favour, chunks)
+            }),
+        });
+        let explained = explained.filter(|_| !corpus.is_damaged());
+        explained.ok_or(LibraryError::IndexDamaged)
     }
 
     /// Returns the sections of a corpus of these pages that are near enough to `text` in meaning to answer a query of which no

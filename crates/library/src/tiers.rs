@@ -24,6 +24,29 @@ impl Tier {
     }
 }
 
+/// A choice of what decides the order of the hits of one search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RankingChoice {
+    /// Words alone.
+    Words,
+    /// Words and the first tier.
+    Static,
+    /// Words and the best tier that is complete, as in every search that does not choose.
+    #[default]
+    Full,
+}
+
+impl RankingChoice {
+    /// Returns its name in answers and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Static => "static",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// The models of the tiers.
 #[derive(Clone, Copy)]
 pub struct Models {

@@ -8,6 +8,7 @@
 //! computed from slots when they are needed.
 
 mod documents;
+mod explanation;
 mod records;
 mod search;
 mod segment;
@@ -19,6 +20,7 @@ use std::{ops::Range, sync::Arc};
 use self::documents::Documents;
 pub use self::{
     documents::DocumentLocation,
+    explanation::{HitExplanation, RankedScore, RankingBasis, SearchExplanation},
     records::{Candidate, Record, RecordBuilder, VectorRecord, record_rules, search_candidates},
     search::{ChunkHit, FUSION, NEARNESS, NearChunk, SearchResults},
     segment::{Chunk, ChunkDigest, Segment, SegmentBuilder},
@@ -206,6 +208,13 @@ impl Corpus {
             Some(file.first_slot + file.segment.chunks_of(place.document).start)
         });
         start.map_or(0..0, |start| start..start + chunks)
+    }
+
+    /// Returns the slot of a live chunk.
+    fn slot_of(&self, number: usize) -> Option<usize> {
+        let document = self.document_of(number);
+        let inside = number.checked_sub(self.chunks_of(document).start)?;
+        self.slots_of(document).nth(inside)
     }
 
     /// Returns the number of the live chunk in a slot.

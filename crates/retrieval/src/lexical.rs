@@ -38,6 +38,7 @@ pub use self::{
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError, WordTest},
     search::{
         Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, RankedPassages, Remarks, Suggestion,
+        TermExplanation,
     },
     spelling::Vocabulary,
 };

@@ -24,9 +24,9 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, NEARNESS, NearChunk,
-    Record, RecordBuilder, SearchResults, Segment, SegmentBuilder, VectorRecord, record_rules,
-    search_candidates,
+    Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, HitExplanation,
+    NEARNESS, NearChunk, RankedScore, RankingBasis, Record, RecordBuilder, SearchExplanation,
+    SearchResults, Segment, SegmentBuilder, VectorRecord, record_rules, search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, MeaningWeight, ModelError, StaticModel, TransformerModel, Vector,
@@ -37,7 +37,7 @@ pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,
     PassageWords, Query, QueryError, RANKING, RankedPassages, Remarks, Statistics, Suggestion,
-    Vocabulary, WordTest,
+    TermExplanation, Vocabulary, WordTest,
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{

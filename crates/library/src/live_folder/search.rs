@@ -3,7 +3,10 @@
 use std::{cell::OnceCell, cmp::Reverse, collections::HashSet, ops::Range, sync::Arc};
 
 use sectile_markdown::{NotePath, Span};
-use sectile_retrieval::{ChunkHit, Correction, Form, SearchResults, WordTest};
+use sectile_retrieval::{
+    ChunkHit, Corpus, Correction, Embedder, Form, HitExplanation, RankingBasis, SearchResults,
+    WordTest,
+};
 
 use crate::{
     error::LibraryError,
@@ -13,12 +16,22 @@ use crate::{
     open_collection::snapshot::unharmed,
     query::SearchQuery,
     storage::NotebookStorage as _,
+    tiers::{RankingChoice, Tier},
 };
 
 /// The number of extra passages to look at where some may not have the phrases of a query.
 const SPARE: usize = 32;
 /// The most bytes below the first line of a task that are searched for words. They bound the cost of nested tasks.
 const MOST_BELOW: usize = 16 << 10;
+
+/// How a folder is searched.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SearchOptions {
+    /// Whether each hit says why it is where it is. That costs about as much as the search.
+    pub explain: bool,
+    /// What decides the order of hits by relevance.
+    pub ranking: RankingChoice,
+}
 
 /// A place in a note that a query found. Its text is in the file, which the caller reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +46,11 @@ pub struct FolderHit {
     pub score: u64,
     /// The words of the query that it contains, as spelled in the query.
     pub matched: Vec<String>,
+    /// The reasons for its place by relevance in this folder, if they were asked for; `None` where filters alone decide. A
+    /// task has those of its passage.
+    pub explanation: Option<Box<HitExplanation>>,
+    /// The number of its passage in the index, if words led to it.
+    passage: Option<usize>,
 }
 
 /// The results of a search.
@@ -51,6 +69,17 @@ pub struct FolderHits {
     pub dropped_words: Vec<String>,
     /// How far the index had come.
     pub progress: IndexProgress,
+    /// The tier whose meanings counted; `None` where words or filters alone decided.
+    pub tier: Option<Tier>,
+    /// The numbers that the scores of all hits are made with, if explanations were asked for and words led to the hits.
+    pub basis: Option<RankingBasis>,
+}
+
+/// A search by words that is under way.
+struct WordSearch<'s> {
+    words: &'s SearchQuery,
+    options: SearchOptions,
+    stop: &'s (dyn Fn() -> bool + Sync),
 }
 
 impl FolderState {
@@ -64,6 +93,20 @@ impl FolderState {
         range: Range<usize>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<FolderHits, LibraryError> {
+        self.search_with(query, range, SearchOptions::default(), stop)
+    }
+
+    /// Returns the hits of a query in `range`, best first, with another ranking or with explanations.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_with(
+        &self,
+        query: &FolderQuery,
+        range: Range<usize>,
+        options: SearchOptions,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<FolderHits, LibraryError> {
         let mut found = FolderHits {
             hits: Vec::new(),
             total: 0,
@@ -71,11 +114,18 @@ impl FolderState {
             corrected_words: Vec::new(),
             dropped_words: Vec::new(),
             progress: self.progress(),
+            tier: None,
+            basis: None,
         };
         match query.words(self.snapshot.answering()) {
             Some((words, dropped)) => {
                 found.dropped_words = dropped;
-                self.by_words(query, &words, range, stop, &mut found)?;
+                let search = WordSearch {
+                    words: &words,
+                    options,
+                    stop,
+                };
+                self.by_words(query, &search, range, &mut found)?;
             }
             None if query.is_unsearchable() => {
                 found.dropped_words = query.long_words().to_vec();
@@ -104,6 +154,8 @@ impl FolderState {
             heading_path: headings_above(note, span),
             score: 0,
             matched: Vec::new(),
+            explanation: None,
+            passage: None,
         };
         let Some(tasks) = query.tasks() else {
             found.total = notes.len();
@@ -124,11 +176,15 @@ impl FolderState {
     fn by_words(
         &self,
         query: &FolderQuery,
-        words: &SearchQuery,
+        search: &WordSearch<'_>,
         range: Range<usize>,
-        stop: &(dyn Fn() -> bool + Sync),
         found: &mut FolderHits,
     ) -> Result<(), LibraryError> {
+        let WordSearch {
+            words,
+            options,
+            stop,
+        } = *search;
         let allowed = query.has_filters().then(|| self.allowed(query));
         let is_allowed = |document: usize| {
             let allowed = allowed.as_ref();
@@ -137,7 +193,7 @@ impl FolderState {
         let filter = allowed
             .is_some()
             .then_some(&is_allowed as &dyn Fn(usize) -> bool);
-        let corpus = self.snapshot.answering();
+        let (corpus, model) = self.ranking(options.ranking);
         // Everything is needed where hits are arranged afterwards; of hits that may be dropped, some more.
         let is_by_relevance = query.order() == HitOrder::Relevance;
         let mut most = match (is_by_relevance, query.needs_tasks(), query.phrases()) {
@@ -147,10 +203,11 @@ impl FolderState {
         };
         let mut reader = PassageReader::new(query, &self.storage);
         loop {
-            let results = unharmed(|| {
-                self.readers.with(self.snapshot.model(), |reader| {
+            let results = unharmed(|| match model {
+                None => corpus.search_within(words.parsed(), words.text(), None, most, filter),
+                Some((_, model)) => self.readers.with(model, |reader| {
                     corpus.search_within(words.parsed(), words.text(), Some(reader), most, filter)
-                })
+                }),
             });
             let results = results.filter(|_| !corpus.is_damaged());
             let mut results = results.ok_or(LibraryError::IndexDamaged)?;
@@ -173,7 +230,57 @@ impl FolderState {
             found.hits = hits.into_iter().skip(range.start).collect();
             found.unknown_words = results.remarks.unknown;
             found.corrected_words = results.remarks.corrected;
-            return Ok(());
+            found.tier = model.map(|(tier, _)| tier).filter(|_| results.has_meaning);
+            return match options.explain {
+                true => self.explain(words, options.ranking, (most, filter), found),
+                false => Ok(()),
+            };
+        }
+    }
+
+    /// Adds the reasons for the places of hits, which were found by the same words among the `most` best passages of the
+    /// notes that `filter` accepts.
+    fn explain(
+        &self,
+        words: &SearchQuery,
+        ranking: RankingChoice,
+        (most, filter): (usize, Option<&dyn Fn(usize) -> bool>),
+        found: &mut FolderHits,
+    ) -> Result<(), LibraryError> {
+        let (corpus, model) = self.ranking(ranking);
+        let (query, text) = (words.parsed(), words.text());
+        let passages = found.hits.iter().map(|hit| hit.passage);
+        let passages: Vec<usize> = passages.map(|at| at.unwrap_or(usize::MAX)).collect();
+        let explained = unharmed(|| match model {
+            None => corpus.explain_within(query, (text, None), most, filter, &passages),
+            Some((_, model)) => self.readers.with(model, |reader| {
+                corpus.explain_within(query, (text, Some(reader)), most, filter, &passages)
+            }),
+        });
+        let explained = explained.filter(|_| !corpus.is_damaged());
+        let explained = explained.ok_or(LibraryError::IndexDamaged)?;
+        for (hit, explanation) in found.hits.iter_mut().zip(explained.hits) {
+            hit.explanation = explanation.map(Box::new);
+        }
+        found.basis = Some(explained.basis);
+        Ok(())
+    }
+
+    /// Returns the passages with the vectors of the tier that a ranking uses, and its model; `None` for words alone.
+    /// Passages have the same numbers in each tier.
+    fn ranking(&self, choice: RankingChoice) -> (&Corpus, Option<(Tier, &'static dyn Embedder)>) {
+        let snapshot = &self.snapshot;
+        let first = (Tier::Static, snapshot.models.first);
+        match choice {
+            RankingChoice::Words => (snapshot.answering(), None),
+            RankingChoice::Static => (&snapshot.corpus, Some(first)),
+            RankingChoice::Full => {
+                let tier = match snapshot.has_second_tier() {
+                    true => Tier::Transformer,
+                    false => Tier::Static,
+                };
+                (snapshot.answering(), Some((tier, snapshot.model())))
+            }
         }
     }
 
@@ -295,6 +402,8 @@ fn hit(passage: &ChunkHit, note: &NoteRecord, span: Span, heading_path: Vec<Stri
         heading_path,
         score: passage.fused,
         matched: matched.map(|one| one.asked.clone()).collect(),
+        explanation: None,
+        passage: Some(passage.chunk),
     }
 }
 

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::{clock, live_folder::*, testing::SecondTierModel};
 
+mod explanation;
 mod hazards;
 mod turns;
 

@@ -4,7 +4,7 @@ use sectile_markdown::Digest;
 
 use super::{
     Chunk,
-    search::{SearchResults, fused},
+    search::{RankedChunks, SearchResults, fused},
     segment::{embedded, rules},
 };
 use crate::{
@@ -143,7 +143,10 @@ pub fn search_candidates(
         (candidates.iter().map(near).collect(), weight)
     });
     let all = 0..candidates.len();
-    fused(words.rank(query, |_| 0), meanings, &[all], most, |chunk| {
-        chunk
-    })
+    let ranked = RankedChunks {
+        words: words.rank(query, |_| 0),
+        meanings,
+        slots: vec![all],
+    };
+    fused(ranked, most, |chunk| chunk)
 }

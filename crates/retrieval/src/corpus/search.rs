@@ -96,7 +96,7 @@ impl Corpus {
         most: usize,
     ) -> SearchResults {
         let rank = || self.words.rank(query, Phrases::Preferred, |_| 0);
-        self.ranked_and_found(rank, &self.all_slots(), text, reader, most)
+        self.found(self.ranked(rank, self.all_slots(), text, reader), most)
     }
 
     /// Returns the `most` best chunks for a query, as [`Self::search`] does. `favour` is the boost of the lexical score in
@@ -110,38 +110,61 @@ impl Corpus {
         most: usize,
         favour: &dyn Fn(usize) -> u64,
     ) -> SearchResults {
+        self.found(self.ranked_favouring(query, text, reader, favour), most)
+    }
+
+    /// Ranks the chunks for [`Self::search_favouring`].
+    pub(super) fn ranked_favouring<'a>(
+        &'a self,
+        query: &Query,
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        favour: &'a dyn Fn(usize) -> u64,
+    ) -> RankedChunks<'a, impl Fn(usize) -> u64 + use<'a>> {
         let favour = |slot: usize| favour(self.document_of(self.number_of(slot)));
         let rank = || self.words.rank(query, Phrases::Preferred, favour);
         if query.phrases().next().is_none() {
-            return self.ranked_and_found(rank, &self.all_slots(), text, reader, most);
+            return self.ranked(rank, self.all_slots(), text, reader);
         }
-        let ranked = rank();
-        let slots = match ranked.remarks.total == 0 || ranked.remarks.phrases_ignored {
+        let words = rank();
+        let slots = match words.remarks.total == 0 || words.remarks.phrases_ignored {
             true => self.all_slots(),
             false => {
-                let scores = ranked.scores().iter().enumerate();
+                let scores = words.scores().iter().enumerate();
                 let found = scores.filter(|(_, score)| **score > 0);
                 found.map(|(slot, _)| slot..slot + 1).collect()
             }
         };
         let meanings =
             embedded(text, reader).map(|(vector, weight)| (self.meanings(&vector, &slots), weight));
-        self.found(ranked, meanings, &slots, most)
+        RankedChunks {
+            words,
+            meanings,
+            slots,
+        }
     }
 
-    fn ranked_and_found<'a, F: Fn(usize) -> u64>(
+    /// Ranks the chunks in `slots`, where a query has no words in quotation marks.
+    fn ranked<'a, F: Fn(usize) -> u64>(
         &'a self,
         rank: impl FnOnce() -> RankedPassages<'a, F>,
-        slots: &[Range<usize>],
+        slots: Vec<Range<usize>>,
         text: &str,
         reader: Option<&mut dyn EmbeddingReader>,
-        most: usize,
-    ) -> SearchResults {
+    ) -> RankedChunks<'a, F> {
         let Some((vector, weight)) = embedded(text, reader) else {
-            return self.found(rank(), None, slots, most);
+            return RankedChunks {
+                words: rank(),
+                meanings: None,
+                slots,
+            };
         };
-        let (ranked, meanings) = self.ranked_with_meanings(rank, &vector, slots);
-        self.found(ranked, Some((meanings, weight)), slots, most)
+        let (words, meanings) = self.ranked_with_meanings(rank, &vector, &slots);
+        RankedChunks {
+            words,
+            meanings: Some((meanings, weight)),
+            slots,
+        }
     }
 
     /// Ranks words and computes meanings, at the same time if there is much to do. Neither depends on the other, so the
@@ -203,20 +226,35 @@ impl Corpus {
         most: usize,
         allowed: Option<&dyn Fn(usize) -> bool>,
     ) -> SearchResults {
+        self.found(self.ranked_within(query, text, reader, allowed), most)
+    }
+
+    /// Ranks the chunks for [`Self::search_within`].
+    pub(super) fn ranked_within<'a>(
+        &'a self,
+        query: &Query,
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        allowed: Option<&dyn Fn(usize) -> bool>,
+    ) -> RankedChunks<'a, impl Fn(usize) -> u64 + use<'a>> {
         let rank = || self.words.rank(query, Phrases::Required, |_| 0);
         let mut slots = allowed.map_or_else(|| self.all_slots(), |allowed| self.slots(allowed));
         if query.phrases().next().is_none() {
-            return self.ranked_and_found(rank, &slots, text, reader, most);
+            return self.ranked(rank, slots, text, reader);
         }
-        let ranked = rank();
-        if let Some(required) = ranked.required() {
+        let words = rank();
+        if let Some(required) = words.required() {
             let required = required.iter().copied();
             let required = required.filter(|slot| is_in(&slots, *slot));
             slots = required.map(|slot| slot..slot + 1).collect();
         }
         let meanings =
             embedded(text, reader).map(|(vector, weight)| (self.meanings(&vector, &slots), weight));
-        self.found(ranked, meanings, &slots, most)
+        RankedChunks {
+            words,
+            meanings,
+            slots,
+        }
     }
 
     /// Returns the chunks near enough to `text` in meaning to answer a query of which no chunk has a word, nearest first.
@@ -261,13 +299,11 @@ impl Corpus {
 
     fn found<F: Fn(usize) -> u64>(
         &self,
-        ranked: RankedPassages<'_, F>,
-        meanings: Option<(Vec<u32>, MeaningWeight)>,
-        slots: &[Range<usize>],
+        ranked: RankedChunks<'_, F>,
         most: usize,
     ) -> SearchResults {
         let number_of = |slot: usize| self.number_of(slot);
-        let mut found = fused(ranked, meanings, slots, most, number_of);
+        let mut found = fused(ranked, most, number_of);
         for hit in &mut found.hits {
             hit.chunk = self.number_of(hit.chunk);
         }
@@ -364,24 +400,55 @@ fn is_in(slots: &[Range<usize>], slot: usize) -> bool {
     range.is_some_and(|range| range.contains(&slot))
 }
 
-/// Returns the `most` best of the chunks in `slots` whose words are ranked. `meanings` holds the similarity of each
-/// chunk, in millionths, and the weight of meaning; without it only words count. `number_of` returns the number that
-/// breaks ties. Chunks are returned by their slots.
+/// The words and meanings of the chunks that may answer a query, by their slots.
+pub(super) struct RankedChunks<'a, F> {
+    pub(super) words: RankedPassages<'a, F>,
+    /// The similarity of each chunk, in millionths, and the weight of meaning; without it only words count.
+    pub(super) meanings: Option<(Vec<u32>, MeaningWeight)>,
+    /// The chunks that may match, in order.
+    pub(super) slots: Vec<Range<usize>>,
+}
+
+/// Returns the `most` best of these chunks. `number_of` returns the number that breaks ties. Chunks are returned by their
+/// slots.
 pub(super) fn fused<F: Fn(usize) -> u64>(
-    ranked: RankedPassages<'_, F>,
-    meanings: Option<(Vec<u32>, MeaningWeight)>,
-    slots: &[Range<usize>],
+    ranked: RankedChunks<'_, F>,
     most: usize,
     number_of: impl Fn(usize) -> usize,
 ) -> SearchResults {
+    let RankedChunks {
+        words,
+        meanings,
+        slots,
+    } = ranked;
+    let has_meaning = meanings.is_some();
+    let (meanings, weight) =
+        meanings.unwrap_or_else(|| (vec![0; words.scores().len()], MeaningWeight::default()));
+    let rule = FusionRule::of(&words, weight, &slots);
+    let (mut hits, total) = best_chunks(&words, (&meanings, rule), &slots, most, number_of);
+    for hit in &mut hits {
+        hit.matches = words.matches(hit.chunk);
+    }
+    SearchResults {
+        hits,
+        total,
+        has_meaning,
+        remarks: words.remarks,
+    }
+}
+
+/// Returns the `most` best of the chunks in `slots` by a rule, without the query items in them, and how many match. Chunks are
+/// returned by their slots.
+pub(super) fn best_chunks<F: Fn(usize) -> u64>(
+    ranked: &RankedPassages<'_, F>,
+    (meanings, rule): (&[u32], FusionRule),
+    slots: &[Range<usize>],
+    most: usize,
+    number_of: impl Fn(usize) -> usize,
+) -> (Vec<ChunkHit>, usize) {
     let words = ranked.scores();
     // Not more than there are can be found, and space is reserved for all of them.
     let most = most.min(words.len());
-    let has_meaning = meanings.is_some();
-    let (meanings, weight) =
-        meanings.unwrap_or_else(|| (vec![0; words.len()], MeaningWeight::default()));
-    let meanings = &meanings;
-    let rule = FusionRule::new(weight, ranked.reachable(), best_words(words, slots));
     let mut best = TopChunks::new(MOST_COMPARED.max(most), &number_of);
     let totals = slots.iter().map(|range| {
         let (words, meanings) = (&words[range.clone()], &meanings[range.clone()]);
@@ -431,31 +498,32 @@ pub(super) fn fused<F: Fn(usize) -> u64>(
     // Among those that are verbatim, the sum decides.
     hits.sort_by_key(|((sum, number), hit)| (Reverse((hit.is_verbatim, *sum)), *number));
     hits.truncate(most);
-    let mut hits: Vec<ChunkHit> = hits.into_iter().map(|(_, hit)| hit).collect();
-    for hit in &mut hits {
-        hit.matches = ranked.matches(hit.chunk);
-    }
-    SearchResults {
-        hits,
-        total,
-        has_meaning,
-        remarks: ranked.remarks,
-    }
+    (hits.into_iter().map(|(_, hit)| hit).collect(), total)
 }
 
 /// How the scores of words and meaning become one.
 #[derive(Clone, Copy)]
-struct FusionRule {
+pub(super) struct FusionRule {
     /// The reciprocal of the lexical score that the query could reach, in millionths with 32 fractional bits: a division
     /// for each chunk would cost more.
     factor: u64,
     /// The weight of words, in millionths.
-    words: u64,
+    pub(super) words: u64,
     /// The weight of meaning, in millionths.
-    meaning: u64,
+    pub(super) meaning: u64,
 }
 
 impl FusionRule {
+    /// Returns the rule for the chunks in `slots`.
+    pub(super) fn of<F: Fn(usize) -> u64>(
+        ranked: &RankedPassages<'_, F>,
+        weight: MeaningWeight,
+        slots: &[Range<usize>],
+    ) -> Self {
+        let best = best_words(ranked.scores(), slots);
+        Self::new(weight, ranked.reachable(), best)
+    }
+
     /// Creates the rule for a query that could reach a lexical score, given the best that chunks have, best first.
     fn new(weight: MeaningWeight, reachable: u64, best: [u32; LEADERS]) -> Self {
         let factor = (WHOLE << 32).div_ceil(reachable.max(1));
@@ -471,7 +539,7 @@ impl FusionRule {
     }
 
     /// Returns a lexical score in millionths of what the query could reach.
-    fn lexical(self, words: u64) -> u64 {
+    pub(super) fn lexical(self, words: u64) -> u64 {
         (words * self.factor) >> 32
     }
 

@@ -40,9 +40,43 @@ fn answers(corpus: &Corpus, query: &str) -> Vec<ChunkHit> {
     corpus.search(&parsed, query, None, 50).hits
 }
 
+/// Returns how often a text has a word.
+fn words_in(text: &str, word: &str) -> usize {
+    words(text).iter().filter(|one| *one == word).count()
+}
+
 fn documents() -> impl Strategy<Value = Vec<Vec<String>>> {
     let body = "([a-c]{1,3}(ing|s)? ?|漢字? ?|Max_[ab] |MaxA |maxa ){0,7}";
     proptest::collection::vec(proptest::collection::vec(body, 1..4), 1..7)
+}
+
+/// Builds a corpus with vectors, of a segment for each list of documents. The last document comes first.
+fn embedded(files: &[Vec<Vec<String>>]) -> Corpus {
+    let model = crate::built_in().unwrap();
+    let mut of_file = model.reader();
+    let mut segments = Vec::new();
+    let mut places = Vec::new();
+    for (number, documents) in files.iter().enumerate() {
+        let mut builder = SegmentBuilder::new(Some((model, &mut *of_file)));
+        for (at, document) in documents.iter().enumerate() {
+            builder.document();
+            for body in document {
+                let body = format!("{body} fixing an automobile");
+                let span = Span::new(0, body.len());
+                let digest = ChunkDigest::of(body.as_bytes());
+                let chunk = Chunk {
+                    span,
+                    digest,
+                    line: 1,
+                };
+                builder.chunk(&chunk, &passage(&body));
+            }
+            places.push(place(number, at));
+        }
+        segments.push(Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap());
+    }
+    places.reverse();
+    Corpus::new(segments, &places)
 }
 
 fn place(segment: usize, document: usize) -> DocumentLocation {
@@ -144,26 +178,8 @@ proptest! {
         allowed in any::<u16>(),
         query in "([a-c]{1,3} |漢 |max_a |car ){1,4}",
     ) {
+        let corpus = embedded(&[first, more]);
         let model = crate::built_in().unwrap();
-        let mut of_file = model.reader();
-        let mut segments = Vec::new();
-        let mut places = Vec::new();
-        for (number, documents) in [first, more].iter().enumerate() {
-            let mut builder = SegmentBuilder::new(Some((model, &mut *of_file)));
-            for (at, document) in documents.iter().enumerate() {
-                builder.document();
-                for body in document {
-                    let body = format!("{body} fixing an automobile");
-                    let span = Span::new(0, body.len());
-                    let digest = ChunkDigest::of(body.as_bytes());
-                    builder.chunk(&Chunk { span, digest, line: 1 }, &passage(&body));
-                }
-                places.push(place(number, at));
-            }
-            segments.push(Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap());
-        }
-        places.reverse();
-        let corpus = Corpus::new(segments, &places);
         let parsed = Query::parse(&query).unwrap();
         let is_allowed = |document: usize| allowed >> (document % 16) & 1 == 1;
         let all = corpus.search(&parsed, &query, Some(&mut *model.reader()), 1_000);
@@ -190,6 +206,61 @@ proptest! {
                 prop_assert_eq!(shared, corpus.meanings(&vector, &slots));
             }
         }
+    }
+
+    /// An explanation has the ranks of the searches by both, by words and by meaning, and scores whose parts add up.
+    #[test]
+    fn a_hit_is_explained_by_the_numbers_that_ranked_it(
+        first in documents(),
+        more in documents(),
+        allowed in any::<u16>(),
+        most in 1..30_usize,
+        query in "([a-c]{1,3}(ing)? |\"[ab]\" |漢 |max_a |car ){1,5}",
+    ) {
+        let texts: Vec<String> = first.iter().chain(&more).rev().flatten().cloned().collect();
+        let corpus = embedded(&[first, more]);
+        let model = crate::built_in().unwrap();
+        let parsed = Query::parse(&query).unwrap();
+        let is_allowed = |document: usize| allowed >> (document % 16) & 1 == 1;
+        let allowed = Some(&is_allowed as &dyn Fn(usize) -> bool);
+        let hits = corpus.search_within(&parsed, &query, Some(&mut *model.reader()), most, allowed).hits;
+        let by_words = corpus.search_within(&parsed, &query, None, most, allowed).hits;
+        let chunks: Vec<usize> = hits.iter().map(|hit| hit.chunk).collect();
+        let mut reader = model.reader();
+        let explained = corpus.explain_within(&parsed, (&query, Some(&mut *reader)), most, allowed, &chunks);
+        let basis = explained.basis;
+        prop_assert_eq!(basis.words_weight + basis.meaning_weight, 1_000_000);
+        prop_assert_eq!(basis.chunks, corpus.len());
+        for (at, (hit, why)) in hits.iter().zip(&explained.hits).enumerate() {
+            let why = why.as_ref().unwrap();
+            prop_assert_eq!(why.fused, RankedScore { rank: at + 1, score: hit.fused });
+            let (words, meaning) = (why.words.map_or(0, |one| one.score), why.meaning.map_or(0, |one| one.score));
+            prop_assert_eq!((words, meaning), (hit.lexical, hit.semantic));
+            let sum = (words * basis.words_weight + meaning * basis.meaning_weight) / 1_000_000;
+            prop_assert_eq!(hit.fused, if why.is_verbatim { 1_000_000 } else { sum });
+            let share = why.word_score() * 1_000_000 / basis.reachable.max(1);
+            prop_assert!(words.abs_diff(share.min(1_000_000)) <= 1, "{} {}", words, share);
+            let rank = by_words.iter().position(|other| other.chunk == hit.chunk);
+            match rank {
+                Some(rank) => prop_assert_eq!(why.words.unwrap().rank, rank + 1),
+                None => prop_assert!(why.words.is_none_or(|words| words.rank > by_words.len())),
+            }
+            let terms: Vec<_> = why.terms.iter().map(|one| (&one.asked, one.form, one.in_heading > 0, one.score)).collect();
+            let matches: Vec<_> = hit.matches.iter().map(|one| (&one.asked, one.form, one.in_heading, one.score)).collect();
+            prop_assert_eq!(terms, matches);
+            for term in &why.terms {
+                prop_assert!(term.in_heading + term.in_trail + term.in_body > 0, "{:?}", term);
+                prop_assert!((1..=corpus.len()).contains(&term.passages), "{:?}", term);
+                if term.form == crate::Form::Exact && !term.found.contains(['m', '漢']) {
+                    let times = words_in(&texts[hit.chunk], &term.found);
+                    prop_assert_eq!(term.in_body as usize, times, "{:?}", term);
+                }
+            }
+        }
+        // By meaning, nearer ones come first, and no two are in one place.
+        let mut near: Vec<RankedScore> = explained.hits.iter().flatten().filter_map(|why| why.meaning).collect();
+        near.sort_by_key(|one| one.rank);
+        prop_assert!(near.windows(2).all(|two| two[0].rank < two[1].rank && two[0].score >= two[1].score));
     }
 
     #[test]

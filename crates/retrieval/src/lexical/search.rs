@@ -4,8 +4,11 @@
 //! rarity times its weight in that passage. The sums decide; ties keep the order of the passages. So the order is
 //! total, and the same everywhere.
 
-use std::borrow::Cow;
+mod explanation;
 
+use std::{borrow::Cow, cmp::Reverse};
+
+pub use self::explanation::TermExplanation;
 use super::{
     Index, Posting, Query,
     field::MOST_WEIGHT,
@@ -204,6 +207,15 @@ struct Alternative {
     factor: u64,
 }
 
+/// A form of an item in a passage; the greatest counts.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct FoundForm {
+    score: u64,
+    form: Reverse<Form>,
+    in_heading: bool,
+    list: Reverse<usize>,
+}
+
 /// Two adjacent words of the query, and the score if they are adjacent in a passage.
 struct Neighbours {
     one: usize,
@@ -258,7 +270,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
                 }
             })
             .collect();
-        hits.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.passage));
+        hits.sort_by_key(|hit| (Reverse(hit.score), hit.passage));
         hits.truncate(most);
         for hit in &mut hits {
             hit.matches = self.matches(hit.passage);
@@ -273,7 +285,7 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
             .passages()
             .into_iter()
             .filter(|passage| wanted(*passage));
-        passages.max_by_key(|passage| (self.plain(*passage), std::cmp::Reverse(*passage)))
+        passages.max_by_key(|passage| (self.plain(*passage), Reverse(*passage)))
     }
 
     /// Returns the score of the query items for each passage; 0 for those that do not match.
@@ -326,22 +338,29 @@ impl<F: Fn(usize) -> u64> RankedPassages<'_, F> {
     /// Returns the score of each query item in a passage.
     pub(crate) fn matches(&self, passage: usize) -> Vec<Match> {
         let found = self.wanted.iter().filter_map(|one| {
-            let alternatives = one.alternatives.iter().filter_map(|alternative| {
-                let posting = posting_of(self.lists.of(alternative.list), passage)?;
-                Some((
-                    value(alternative.factor, posting),
-                    std::cmp::Reverse(alternative.form),
-                    posting.in_heading(),
-                ))
-            });
-            alternatives.max().map(|(score, form, in_heading)| Match {
+            let best = self.best_form(one, passage)?;
+            Some(Match {
                 asked: one.asked.clone(),
-                form: form.0,
-                in_heading,
-                score,
+                form: best.form.0,
+                in_heading: best.in_heading,
+                score: best.score,
             })
         });
         found.collect()
+    }
+
+    /// Returns the form of a query item that counts in a passage.
+    fn best_form(&self, one: &QueryTerm, passage: usize) -> Option<FoundForm> {
+        let alternatives = one.alternatives.iter().filter_map(|alternative| {
+            let posting = posting_of(self.lists.of(alternative.list), passage)?;
+            Some(FoundForm {
+                score: value(alternative.factor, posting),
+                form: Reverse(alternative.form),
+                in_heading: posting.in_heading(),
+                list: Reverse(alternative.list),
+            })
+        });
+        alternatives.max()
     }
 }
 
@@ -739,7 +758,7 @@ fn posting_of(postings: &[Posting], passage: usize) -> Option<&Posting> {
 /// Keeps the `most` passages with the highest scores, in no particular order.
 fn keep_best(passages: &mut Vec<usize>, most: usize, score: impl Fn(usize) -> u64) {
     if passages.len() > most {
-        let key = |passage: &usize| (std::cmp::Reverse(score(*passage)), *passage);
+        let key = |passage: &usize| (Reverse(score(*passage)), *passage);
         passages.select_nth_unstable_by_key(most, key);
         passages.truncate(most);
     }

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 
 use super::{
     Posting, Query, RankedPassages,
-    field::{FIELDS, NormTables, Totals},
-    search::{Phrases, rank},
+    field::{FIELDS, Lengths, NormTables, Totals},
+    search::{Phrases, TermExplanation, rank},
     segment::LexicalSegment,
     spelling::ranked,
-    terms::{List, TermCount, TermSource, WordPositions, add_up},
+    terms::{List, TermCount, TermKey, TermSource, WordPositions, add_up},
 };
 use crate::analysis::stem;
 
@@ -215,6 +215,36 @@ impl Segments {
         favour: F,
     ) -> RankedPassages<'a, F> {
         rank(self, query, phrases, favour)
+    }
+
+    /// Returns the query items in each of these passages, which are sorted.
+    pub(crate) fn explained<F: Fn(usize) -> u64>(
+        &self,
+        ranked: &RankedPassages<'_, F>,
+        passages: &[usize],
+    ) -> Vec<Vec<TermExplanation>> {
+        ranked.explained(passages, |key, passages| self.counts(key, passages))
+    }
+
+    /// Returns how often each field of each of these passages, which are sorted, has a term.
+    fn counts(&self, key: &TermKey, passages: &[usize]) -> Vec<Lengths> {
+        let key = match key {
+            TermKey::Term(term) => ListKey::Term(term.clone()),
+            TermKey::Stem(stem, _) => ListKey::Stem(stem.clone()),
+        };
+        let mut counts = vec![Lengths::default(); passages.len()];
+        for (file, list) in self.numbers(&key).iter() {
+            let file = &self.files[*file];
+            file.each(*list, |counted| {
+                let passage = (file.first + counted.passage) as usize;
+                if let Ok(at) = passages.binary_search(&passage) {
+                    for (sum, more) in counts[at].iter_mut().zip(counted.counts) {
+                        *sum = sum.saturating_add(more);
+                    }
+                }
+            });
+        }
+        counts
     }
 
     /// Returns the passages that are in one of these lists.

@@ -1,6 +1,7 @@
 //! `sectile search|fetch|outline|links|changes|create|edit|set|rename|delete|undo`: the desk's tools from a shell.
 
 mod args;
+mod explained;
 mod ids;
 mod show;
 
@@ -25,7 +26,7 @@ use super::{
 };
 use crate::worlds::{
     INEXACT,
-    desk::{self, DeskWorld},
+    desk::{self, DeskWorld, ExplainedRequest},
 };
 
 /// Arguments of tools that have another form in a shell.
@@ -76,6 +77,9 @@ fn excludes(word: &OsString) -> bool {
 pub(super) fn search(args: &DeskSearchArgs) -> Result<(), CliError> {
     let session = DeskSession::open(&args.desk, &[])?;
     let query = args.query.join(" ");
+    if args.explain || args.ranking.is_some() {
+        return session.show_explained(args, &query);
+    }
     let call = json!({ "query": query, "limit": args.limit, "cursor": args.cursor });
     session.show("search", call, show::search)
 }
@@ -284,6 +288,25 @@ impl DeskSession {
         }
         let answer: Value = serde_json::from_str(&text).map_err(CliError::failed)?;
         print(show(&answer))
+    }
+
+    /// Searches with explanations or another ranking, and prints the answer.
+    fn show_explained(&self, args: &DeskSearchArgs, query: &str) -> Result<(), CliError> {
+        let request = ExplainedRequest {
+            query,
+            limit: args.limit.and_then(|limit| usize::try_from(limit).ok()),
+            cursor: args.cursor.as_deref(),
+            ranking: args.ranking.map(Into::into).unwrap_or_default(),
+            explain: args.explain,
+        };
+        let answer = self.world.explained_search(&request, &self.context);
+        let answer = answer.map_err(|failure| self.failed(&failure))?;
+        let answer = serde_json::to_value(&answer).map_err(CliError::failed)?;
+        match (self.json, args.explain) {
+            (true, _) => print(format_args!("{answer}\n")),
+            (false, true) => print(explained::search(&answer)),
+            (false, false) => print(show::search(&answer)),
+        }
     }
 
     /// Calls a tool; arguments that are null were not given.

@@ -7,6 +7,7 @@ mod console;
 mod describe;
 mod diffs;
 mod errors;
+mod explained_search;
 mod fetched;
 mod fields;
 mod lists;
@@ -16,6 +17,7 @@ mod paging;
 mod passages;
 mod prompts;
 mod roots;
+mod search_page;
 mod settings;
 mod shell;
 mod since;
@@ -27,6 +29,7 @@ use sectile_mcp::WorldSpec;
 
 use self::roots::DeskRoot;
 pub(crate) use self::{
+    explained_search::ExplainedRequest,
     open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,

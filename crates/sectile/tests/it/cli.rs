@@ -8,6 +8,7 @@ mod demo;
 mod desk;
 mod doctor;
 mod edit;
+mod explain;
 mod help;
 mod libraries;
 mod notebook;

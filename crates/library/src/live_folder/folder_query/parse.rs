@@ -46,15 +46,7 @@ impl FolderQuery {
         now: i64,
         is_field: &dyn Fn(&str) -> bool,
     ) -> Result<Self, QueryMistake> {
-        let mut query = Self {
-            text: String::new(),
-            words: QueryWords::None,
-            long_words: Vec::new(),
-            phrases: Vec::new(),
-            terms: Vec::new(),
-            tasks: None,
-            order: HitOrder::Relevance,
-        };
+        let mut query = Self::empty();
         let mut words: Vec<&str> = Vec::new();
         let mut rest = text;
         while let Some((token, behind)) = next_token(rest) {
@@ -78,6 +70,40 @@ impl FolderQuery {
         query.text = words.join(" ");
         (query.words, query.long_words) = searchable(&query.text);
         Ok(query)
+    }
+
+    /// Returns the filters of a query as they are written, in order; `sort:` is one of them. The arguments are those of
+    /// [`Self::parse`].
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn filters_in(
+        text: &str,
+        now: i64,
+        is_field: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>, QueryMistake> {
+        let mut query = Self::empty();
+        let mut filters = Vec::new();
+        let mut rest = text;
+        while let Some((token, behind)) = next_token(rest) {
+            rest = behind;
+            if query.take_filter(&token, now, is_field)? {
+                filters.push(token.written.to_owned());
+            }
+        }
+        Ok(filters)
+    }
+
+    fn empty() -> Self {
+        Self {
+            text: String::new(),
+            words: QueryWords::None,
+            long_words: Vec::new(),
+            phrases: Vec::new(),
+            terms: Vec::new(),
+            tasks: None,
+            order: HitOrder::Relevance,
+        }
     }
 
     /// Takes the filter that `token` is, and returns whether it is one.

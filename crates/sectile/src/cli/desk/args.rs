@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use sectile_library::tiers::RankingChoice;
 
 /// The desk that a command works on, and the form of its output.
 #[derive(Debug, Default, ClapArgs)]
@@ -37,7 +38,8 @@ Filters go in the query; alone, they list notes:
   sectile search tag:travel after:2026-01-01
   sectile search is:task path:projects/harbour   open tasks
   sectile search status:draft -tag:old           any field of the front matter
-  sectile search sort:modified --limit 5         the notes changed last")]
+  sectile search sort:modified --limit 5         the notes changed last
+  sectile search winter feed --explain           why each result is there")]
 pub(in crate::cli) struct DeskSearchArgs {
     /// Words, a question, filters.
     #[arg(value_name = "QUERY", required = true)]
@@ -48,8 +50,32 @@ pub(in crate::cli) struct DeskSearchArgs {
     /// Continue after an earlier answer, with its `next`.
     #[arg(long, value_name = "CURSOR")]
     pub(super) cursor: Option<String>,
+    /// Show why each result is there: its ranks and scores by words and meaning, and the words that it has.
+    #[arg(long)]
+    pub(super) explain: bool,
+    /// Rank by words alone, by words and the static model, or by all there is, as usual.
+    #[arg(long, value_name = "RANKING")]
+    pub(super) ranking: Option<SearchRanking>,
     #[command(flatten)]
     pub(super) desk: DeskArgs,
+}
+
+/// What ranks the results of a search.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(in crate::cli) enum SearchRanking {
+    Words,
+    Static,
+    Full,
+}
+
+impl From<SearchRanking> for RankingChoice {
+    fn from(ranking: SearchRanking) -> Self {
+        match ranking {
+            SearchRanking::Words => Self::Words,
+            SearchRanking::Static => Self::Static,
+            SearchRanking::Full => Self::Full,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

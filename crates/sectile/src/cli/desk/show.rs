@@ -7,15 +7,15 @@ use super::super::{
     ui::{BAD, DIM, GOOD, NAME, StyledText, counted, visible},
 };
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn count(value: &Value, key: &str) -> usize {
+pub(super) fn count(value: &Value, key: &str) -> usize {
     let count = value[key].as_u64().unwrap_or_default();
     usize::try_from(count).unwrap_or(usize::MAX)
 }
@@ -42,15 +42,20 @@ fn footer(answer: &Value) -> String {
 }
 
 pub(super) fn search(answer: &Value) -> String {
+    let hits = list(answer, "results").iter();
+    hits.map(result).collect::<String>() + &search_remarks(answer)
+}
+
+/// Returns the line of a search result.
+pub(super) fn result(hit: &Value) -> String {
+    let title = visible(text(hit, "title"));
+    let snippet = one_line(text(hit, "snippet"));
+    format!("{}: {title}: {snippet}\n", id(hit, "id"))
+}
+
+/// Returns what a search says at its end: what to try, what was left out, and how to go on.
+pub(super) fn search_remarks(answer: &Value) -> String {
     let mut out = String::new();
-    for hit in list(answer, "results") {
-        let title = visible(text(hit, "title"));
-        out += &format!(
-            "{}: {title}: {}\n",
-            id(hit, "id"),
-            one_line(text(hit, "snippet"))
-        );
-    }
     for advice in list(answer, "try").iter().filter_map(Value::as_str) {
         out += &format!(
             "{} {}\n",

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_library::LibraryError;
 use sectile_markdown::Digest;
 use sectile_mcp::Failure;
-use sectile_retrieval::{ChunkHit, FUSION, LenientQuery, Query, RANKING, Section};
+use sectile_retrieval::{FUSION, HitExplanation, LenientQuery, Query, RANKING, Section};
 use serde::Serialize;
 
 use self::budget::Budget;
@@ -310,13 +310,29 @@ fn ranked(
     {
         return Ok(Some(answered));
     }
-    let explain = asked.search.explain;
-    let chosen = found.hits.iter().take(asked.most).map(|hit| ChosenSection {
+    let chosen = || found.hits.iter().take(asked.most);
+    let mut explanations = match asked.search.explain {
+        true => {
+            let chunks: Vec<usize> = chosen().map(|hit| hit.chunk).collect();
+            let ranked = (most, &favour as &dyn Fn(usize) -> u64);
+            pages
+                .explain(&visible.text, query, is_by_meaning, ranked, &chunks)?
+                .hits
+        }
+        false => Vec::new(),
+    }
+    .into_iter();
+    let chosen = chosen().map(|hit| ChosenSection {
         at: visible.section_of(hit.chunk),
         matched: hit.matches.iter().map(|one| one.asked.clone()).collect(),
-        explained: ScoreExplanation {
-            score: explain.then(|| score(hit)),
-            nearness: (explain && found.has_meaning).then_some(hit.semantic),
+        explained: match explanations.next().flatten() {
+            Some(why) => ScoreExplanation {
+                nearness: found
+                    .has_meaning
+                    .then(|| why.meaning.map_or(0, |near| near.score)),
+                score: Some(score(why)),
+            },
+            None => ScoreExplanation::default(),
         },
     });
     let sections = || found.hits.iter().map(|hit| visible.section_of(hit.chunk));
@@ -552,23 +568,21 @@ fn uri(docs: &DocsWorld, doc: &Doc, section: &Section) -> String {
     }
 }
 
-fn score(hit: &ChunkHit) -> Score {
-    let terms: Vec<Term> = hit
-        .matches
-        .iter()
-        .map(|one| Term {
-            term: one.asked.clone(),
-            form: one.form.as_str(),
-            in_heading: one.in_heading,
-            score: one.score,
-        })
-        .collect();
-    let of_terms: u64 = terms.iter().map(|term| term.score).sum();
+fn score(why: HitExplanation) -> Score {
     Score {
-        total: of_terms + hit.together + hit.favour,
-        terms,
-        together: hit.together,
-        role_bonus: hit.favour,
+        total: why.word_score(),
+        together: why.together,
+        role_bonus: why.favour,
+        terms: why
+            .terms
+            .into_iter()
+            .map(|term| Term {
+                term: term.asked,
+                form: term.form.as_str(),
+                in_heading: term.in_heading > 0,
+                score: term.score,
+            })
+            .collect(),
     }
 }
 
