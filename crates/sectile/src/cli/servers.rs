@@ -21,8 +21,9 @@ const FOLDER: &str = "sectile/servers";
 const KEY_FILE: &str = "sectile/console.key";
 /// Number of bytes of that secret.
 const KEY_BYTES: usize = 32;
-/// How long a server that is asked whether it is there may take.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a server that is asked whether it is there may take. On a busy machine it may be slow; if nobody listens, the
+/// system says so at once.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest file that is read.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
@@ -74,21 +75,23 @@ impl RunningServer {
             let bytes = files::read_bytes(&path, MAX_FILE_BYTES).ok()??;
             let server: Self = serde_json::from_slice(&bytes).ok()?;
             let root = server.roots.iter().find(|root| folder.starts_with(root));
-            match server.greet() {
-                Ok(true) => root.cloned().map(|root| (server, root)),
+            let stream = match TcpStream::connect_timeout(&server.address, PATIENCE) {
+                Ok(stream) => stream,
                 // Nobody listens there any more.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                     drop(Announcement(path));
-                    None
+                    return None;
                 }
-                Ok(false) | Err(_) => None,
-            }
+                Err(_) => return None,
+            };
+            let root = root?.clone();
+            let is_ours = server.greet(stream).unwrap_or(false);
+            is_ours.then_some((server, root))
         })
     }
 
-    /// Returns whether there is a server of ours at its address.
-    fn greet(&self) -> std::io::Result<bool> {
-        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+    /// Returns whether it is a server of ours at the other end.
+    fn greet(&self, mut stream: TcpStream) -> std::io::Result<bool> {
         if self.url.starts_with("https:") {
             // It would not understand the question, but somebody is there.
             return Ok(true);

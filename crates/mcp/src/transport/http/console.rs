@@ -54,7 +54,7 @@ const MOST_FIELDS: usize = 100;
 
 /// Headers of everything that the console serves. Pages load nothing but our own files, run no script in them, cannot be
 /// framed, and are kept by nobody. Other sites learn no address of a page; our own forms still say where they come from.
-const HEADERS: [(HeaderName, &str); 9] = [
+const HEADERS: [(HeaderName, &str); 10] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -77,6 +77,8 @@ const HEADERS: [(HeaderName, &str); 9] = [
         HeaderName::from_static("permissions-policy"),
         "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
+    // Looking up the host of a link would tell somebody that the note is being read.
+    (HeaderName::from_static("x-dns-prefetch-control"), "off"),
     (HeaderName::from_static("x-robots-tag"), "noindex"),
 ];
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -123,16 +123,6 @@ async fn run(
     } else {
         "http"
     };
-    if surfaces.is_empty() {
-        let url = format_args!("{scheme}://{address}/mcp");
-        tracing::warn!(%url, "no world is served");
-    }
-    for surface in &surfaces {
-        let path = http::address(surface, &surfaces);
-        let url = format_args!("{scheme}://{address}{path}");
-        let state = surface.starts();
-        tracing::info!(world = surface.world(), %url, state, "serving over HTTP");
-    }
     let public_url = front.public_url.clone();
     let public_url = public_url.unwrap_or_else(|| format!("{scheme}://{address}"));
     let with_console = surfaces.iter().find(|surface| surface.has_console());
@@ -154,6 +144,7 @@ async fn run(
         clock: SystemTime::now,
     });
     let _announcement = has_console.then(|| console.server.announce());
+    log_addresses(&surfaces, &format!("{scheme}://{address}"));
     if let Some(ready) = when_listening {
         // Starting a browser may take a while, and it may ask for the page before it says that it has started.
         tokio::task::spawn_blocking(move || {
@@ -169,6 +160,20 @@ async fn run(
     // A task that still holds the log would keep the last lines from being written.
     watch.flush();
     Ok(served?)
+}
+
+/// Writes a line for each world that is served.
+fn log_addresses(surfaces: &[Arc<Surface>], server: &str) {
+    if surfaces.is_empty() {
+        let url = format_args!("{server}/mcp");
+        tracing::warn!(%url, "no world is served");
+    }
+    for surface in surfaces {
+        let path = http::address(surface, surfaces);
+        let url = format_args!("{server}{path}");
+        let state = surface.starts();
+        tracing::info!(world = surface.world(), %url, state, "serving over HTTP");
+    }
 }
 
 fn http_settings(

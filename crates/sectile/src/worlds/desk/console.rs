@@ -10,6 +10,7 @@ mod documents;
 mod folders;
 mod layout;
 mod notices;
+mod search;
 mod times;
 
 use sectile_mcp::{Console, ConsoleAsset, ConsolePage, PageMethod};
@@ -54,6 +55,14 @@ pub(super) fn console() -> Console<DeskWorld> {
                 label: "console/changes",
                 method: PageMethod::View,
                 render: changes::render,
+            },
+            ConsolePage {
+                path: layout::SEARCH,
+                title: "Search",
+                tool: Some("search"),
+                label: "console/search",
+                method: PageMethod::View,
+                render: search::render,
             },
             ConsolePage {
                 path: layout::CALLS,

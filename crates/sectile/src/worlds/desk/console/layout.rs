@@ -8,6 +8,7 @@ use sectile_mcp::{FORM_TOKEN, PageAnswer, PageRequest, SIGN_OUT};
 /// Paths of the pages.
 pub(super) const DOCUMENTS: &str = "documents";
 pub(super) const CHANGES: &str = "changes";
+pub(super) const SEARCH: &str = "search";
 pub(super) const CALLS: &str = "calls";
 pub(super) const UNDO: &str = "undo";
 
