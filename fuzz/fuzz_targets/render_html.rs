@@ -62,7 +62,11 @@ fn check(html: &str) {
         let is_local = href.starts_with(['/', '?', '#']);
         is_local && !href.starts_with("//") && !href.starts_with("/\\")
     };
-    if let Err(wrong) = check::check_html(html, &is_of_page) {
-        panic!("{wrong}\nin {html}");
+    match check::check_html(html, &is_of_page) {
+        Ok(checked) => {
+            let hrefs: usize = checked.hrefs.iter().map(String::len).sum();
+            assert!(checked.text.len() + hrefs <= html.len());
+        }
+        Err(wrong) => panic!("{wrong}\nin {html}"),
     }
 }

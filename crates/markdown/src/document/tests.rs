@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::documents_of;
 
 fn parse(source: &[u8]) -> Document {
     Source::new(source).parse()
@@ -10,7 +11,7 @@ fn parse(source: &[u8]) -> Document {
 
 /// Generates Markdown dense in what makes headings hard: containers, fences, setext lines, unusual line endings.
 fn tricky_markdown() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop::sample::select(vec![
+    documents_of(vec![
         "# ",
         "## ",
         "### x",
@@ -49,12 +50,7 @@ fn tricky_markdown() -> impl Strategy<Value = Vec<u8>> {
         "---\ntitle: x\n---\n",
         "...",
         "\u{a0}",
-    ]);
-    let bytes = prop_oneof![
-        20 => piece.prop_map(|piece| piece.as_bytes().to_vec()),
-        1 => prop::collection::vec(any::<u8>(), 1..3),
-    ];
-    prop::collection::vec(bytes, 0..40).prop_map(|pieces| pieces.concat())
+    ])
 }
 
 fn check_promises(source: &[u8]) {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::cases;
+use crate::testing::{cases, documents_of};
 
 /// Generates notes dense in what could become markup.
 fn hostile_notes() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop::sample::select(vec![
+    documents_of(vec![
         "# ",
         "## ",
         "\n",
@@ -100,12 +100,7 @@ fn hostile_notes() -> impl Strategy<Value = Vec<u8>> {
         "+",
         "=",
         " ",
-    ]);
-    let bytes = prop_oneof![
-        30 => piece.prop_map(|piece| piece.as_bytes().to_vec()),
-        1 => prop::collection::vec(any::<u8>(), 1..3),
-    ];
-    prop::collection::vec(bytes, 0..40).prop_map(|pieces| pieces.concat())
+    ])
 }
 
 proptest! {
