@@ -3,6 +3,7 @@
 mod append;
 mod audit;
 mod call_log;
+mod call_relay;
 mod metrics;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ pub(crate) use self::call_log::EndedCall;
 pub use self::{
     audit::AuditLog,
     call_log::{CallLog, LoggedCall},
+    call_relay::CallRelay,
     metrics::Metrics,
 };
 

@@ -129,8 +129,8 @@ impl CallContext {
             .identity
             .as_ref()
             .filter(|identity| identity.role != Role::Admin);
-        log.look();
-        log.calls(own.map(|identity| identity.key.as_str()))
+        let world = self.surface.as_ref().map_or("", |surface| surface.world);
+        log.look(own.map(|identity| identity.key.as_str()), world)
     }
 
     /// Returns the name that identifies the caller, if callers sign in.

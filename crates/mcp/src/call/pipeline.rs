@@ -107,7 +107,7 @@ impl Surface {
         let hides_errors = self
             .tool(name)
             .is_some_and(|(_, tool)| tool.pace == Pace::Slow && caller.hides_errors());
-        let log = self.call_log.as_deref();
+        let log = self.call_log.as_deref().filter(|log| log.is_recording());
         let logged = log.map(|_| (caller.client_name(), caller.identity()));
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());

@@ -1,9 +1,11 @@
 //! The newest calls of tools, in memory, for the console.
 //!
 //! It has a fixed size and costs a call one short lock. The tokens of an answer take longer to find out, so they are
-//! estimated only while someone is looking.
+//! estimated only while someone is looking. A server without a console keeps nothing: it passes calls on to the console of
+//! the same desk, if someone is looking there.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, SystemTime},
@@ -11,11 +13,13 @@ use std::{
 
 use parking_lot::Mutex;
 
+use super::call_relay::CallRelay;
+
 /// Number of calls that are kept. A busy agent makes a few hundred in an hour.
 const KEPT_CALLS: usize = 1_000;
 
 /// How long after the last look the log counts as watched.
-const WATCHED_FOR: Duration = Duration::from_secs(600);
+pub(super) const WATCHED_FOR: Duration = Duration::from_secs(600);
 
 /// A call of a tool.
 #[derive(Clone, Debug)]
@@ -27,9 +31,9 @@ pub struct LoggedCall {
     /// The world that was called.
     pub world: &'static str,
     /// The tool, as the caller sees it.
-    pub tool: String,
+    pub tool: Cow<'static, str>,
     /// The outcome, as the caller sees it.
-    pub outcome: &'static str,
+    pub outcome: Cow<'static, str>,
     /// The duration.
     pub elapsed: Duration,
     /// Length of the answer in bytes.
@@ -47,6 +51,15 @@ pub struct CallLog {
     /// Estimates the tokens of an answer.
     estimate: fn(&str) -> usize,
     clock: fn() -> SystemTime,
+    /// The way to the console, or from servers without one.
+    relay: Option<CallRelay>,
+    /// The calls themselves; `None` where they are only passed on.
+    kept: Option<KeptCalls>,
+}
+
+/// The calls that a console shows.
+#[derive(Default)]
+struct KeptCalls {
     calls: Mutex<RecentCalls>,
     /// Milliseconds since the epoch at which the log was last looked at.
     looked_at: AtomicU64,
@@ -70,54 +83,96 @@ pub(crate) struct EndedCall<'a> {
 }
 
 impl CallLog {
-    /// Makes an empty log that estimates tokens with `estimate`.
+    /// Makes the log of a server with a console, which also shows the calls that come through `relay`. It estimates
+    /// tokens with `estimate`.
     #[must_use]
-    pub fn new(estimate: fn(&str) -> usize, clock: fn() -> SystemTime) -> Self {
+    pub fn new(
+        estimate: fn(&str) -> usize,
+        clock: fn() -> SystemTime,
+        relay: Option<CallRelay>,
+    ) -> Self {
         Self {
             estimate,
             clock,
-            calls: Mutex::default(),
-            looked_at: AtomicU64::new(0),
+            relay,
+            kept: Some(KeptCalls::default()),
         }
+    }
+
+    /// Makes the log of a server without a console, which passes calls on through `relay` while someone is looking.
+    #[must_use]
+    pub fn passed_on(
+        estimate: fn(&str) -> usize,
+        clock: fn() -> SystemTime,
+        relay: CallRelay,
+    ) -> Self {
+        Self {
+            estimate,
+            clock,
+            relay: Some(relay),
+            kept: None,
+        }
+    }
+
+    /// Returns whether calls are recorded now.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.kept.is_some() || self.relay.as_ref().is_some_and(CallRelay::is_watched)
     }
 
     /// Returns whether someone has looked at the log lately.
     fn is_watched(&self) -> bool {
-        let looked_at = self.looked_at.load(Ordering::Relaxed);
-        looked_at > 0 && self.now_ms().saturating_sub(looked_at) < millis(WATCHED_FOR)
-    }
-
-    /// Notes that someone is looking.
-    pub(crate) fn look(&self) {
-        self.looked_at
-            .store(self.now_ms().max(1), Ordering::Relaxed);
+        match &self.kept {
+            None => true,
+            Some(kept) => {
+                let looked_at = kept.looked_at.load(Ordering::Relaxed);
+                looked_at > 0 && self.now_ms().saturating_sub(looked_at) < millis(WATCHED_FOR)
+            }
+        }
     }
 
     pub(crate) fn record(&self, call: EndedCall<'_>) {
         let tokens = self.is_watched().then(|| (self.estimate)(call.answer));
-        let mut log = self.calls.lock();
-        log.last += 1;
-        let entry = LoggedCall {
-            number: log.last,
+        let call = LoggedCall {
+            number: 0,
             ended: (self.clock)(),
             world: call.world,
-            tool: call.tool.to_owned(),
-            outcome: call.outcome,
+            tool: Cow::Owned(call.tool.to_owned()),
+            outcome: Cow::Borrowed(call.outcome),
             elapsed: call.elapsed,
             bytes: call.answer.len(),
             tokens,
             client: call.client,
             caller: call.caller.map(str::to_owned),
         };
-        if log.calls.len() == KEPT_CALLS {
-            log.calls.pop_front();
+        match (&self.kept, &self.relay) {
+            (Some(kept), _) => kept.add(call),
+            (None, Some(relay)) => {
+                if let Err(error) = relay.send(&call) {
+                    tracing::debug!(kind = ?error.kind(), "a call is not passed on to the console");
+                }
+            }
+            (None, None) => {}
         }
-        log.calls.push_back(entry);
     }
 
-    /// Returns the calls of `caller`, or those of all, newest first.
-    pub(crate) fn calls(&self, caller: Option<&str>) -> Vec<LoggedCall> {
-        let log = self.calls.lock();
+    /// Returns the calls of `caller`, or those of all, newest first, for someone who is looking. The calls of other
+    /// servers count as those of `world`.
+    pub(crate) fn look(&self, caller: Option<&str>, world: &'static str) -> Vec<LoggedCall> {
+        let Some(kept) = &self.kept else {
+            return Vec::new();
+        };
+        kept.looked_at
+            .store(self.now_ms().max(1), Ordering::Relaxed);
+        if let Some(relay) = &self.relay {
+            if let Err(error) = relay.watch() {
+                tracing::debug!(kind = ?error.kind(), "calls of other servers are not shown");
+            }
+            relay
+                .receive(world)
+                .into_iter()
+                .for_each(|call| kept.add(call));
+        }
+        let log = kept.calls.lock();
         let is_shown = |call: &&LoggedCall| caller.is_none() || call.caller.as_deref() == caller;
         log.calls.iter().rev().filter(is_shown).cloned().collect()
     }
@@ -125,6 +180,22 @@ impl CallLog {
     fn now_ms(&self) -> u64 {
         let since = (self.clock)().duration_since(SystemTime::UNIX_EPOCH);
         since.map_or(0, millis)
+    }
+}
+
+impl KeptCalls {
+    /// Adds a call with the next number.
+    fn add(&self, call: LoggedCall) {
+        let mut log = self.calls.lock();
+        log.last += 1;
+        let call = LoggedCall {
+            number: log.last,
+            ..call
+        };
+        if log.calls.len() == KEPT_CALLS {
+            log.calls.pop_front();
+        }
+        log.calls.push_back(call);
     }
 }
 
@@ -148,30 +219,54 @@ mod tests {
         });
     }
 
+    fn log() -> CallLog {
+        CallLog::new(str::len, SystemTime::now, None)
+    }
+
     #[test]
     fn the_log_keeps_the_newest_calls_and_tells_callers_apart() {
-        let log = CallLog::new(str::len, SystemTime::now);
+        let log = log();
         for _ in 0..KEPT_CALLS {
             call(&log, Some("ada"));
         }
         call(&log, Some("ben"));
-        let all = log.calls(None);
+        let all = log.look(None, "desk");
         assert_eq!(all.len(), KEPT_CALLS);
         assert_eq!(all[0].number, KEPT_CALLS as u64 + 1);
         assert_eq!(all[0].caller.as_deref(), Some("ben"));
-        assert_eq!(log.calls(Some("ben")).len(), 1);
-        assert_eq!(log.calls(Some("cy")).len(), 0);
+        assert_eq!(log.look(Some("ben"), "desk").len(), 1);
+        assert_eq!(log.look(Some("cy"), "desk").len(), 0);
     }
 
     #[test]
     fn tokens_are_counted_only_while_someone_looks() {
-        let log = CallLog::new(str::len, SystemTime::now);
+        let log = log();
         call(&log, None);
-        assert!(!log.is_watched());
-        log.look();
+        let before = log.look(None, "desk");
+        assert_eq!((before[0].tokens, before[0].bytes), (None, 19));
         call(&log, None);
-        let calls = log.calls(None);
-        assert_eq!(calls[0].tokens, Some(19));
-        assert_eq!((calls[1].tokens, calls[1].bytes), (None, 19));
+        assert_eq!(log.look(None, "desk")[0].tokens, Some(19));
+    }
+
+    #[test]
+    fn a_server_without_a_console_keeps_nothing_and_passes_calls_on_to_one_that_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let relay = || CallRelay::new(folder.path(), "a");
+        let server = CallLog::passed_on(str::len, SystemTime::now, relay());
+        assert!(!server.is_recording());
+        let console = CallLog::new(str::len, SystemTime::now, Some(relay()));
+        assert!(console.look(None, "desk").is_empty());
+        // A server that has not looked for the sign yet.
+        let server = CallLog::passed_on(str::len, SystemTime::now, relay());
+        assert!(server.is_recording());
+        call(&server, None);
+        call(&console, None);
+        let shown = console.look(None, "desk");
+        assert_eq!(
+            shown.iter().map(|call| call.number).collect::<Vec<_>>(),
+            [2, 1]
+        );
+        assert_eq!(shown[0].tokens, Some(19));
+        assert!(server.look(None, "desk").is_empty());
     }
 }

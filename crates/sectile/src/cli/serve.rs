@@ -2,13 +2,14 @@
 
 mod over_http;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::SystemTime};
 
 use clap::ValueEnum as _;
 
+use sectile_markdown::estimate_tokens;
 use sectile_mcp::{
     Surface,
-    observe::{AuditLog, CallWatch, Metrics},
+    observe::{AuditLog, CallLog, CallWatch, Metrics},
     stdio,
 };
 use sectile_vault::{NearestRoot, RootMark};
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     args::ServeArgs,
     root::{root_to_serve, shown},
+    servers::call_relay,
     settings,
     ui::CliError,
 };
@@ -100,6 +102,7 @@ fn start_server(args: &ServeArgs, start: ServerStart) -> Result<(), CliError> {
     }
     match surfaces.into_iter().next() {
         Some(surface) => {
+            let surface = with_relay(surface, &settings);
             let Some(audit) = audit_log(&settings.front)? else {
                 return serve_stdio(Arc::new(surface), &settings);
             };
@@ -203,6 +206,18 @@ fn surfaces(
     match surfaces.is_empty() {
         true => Err(OpenError::no_folder("desk").into()),
         false => Ok(surfaces),
+    }
+}
+
+/// Lets a server that a client started for itself pass its calls on to the console of the same desk.
+fn with_relay(surface: Surface, settings: &Settings) -> Surface {
+    let relay = call_relay(&settings.worlds.desk.locations());
+    match relay.filter(|_| surface.has_console() && settings.front.has_console) {
+        Some(relay) => {
+            let log = CallLog::passed_on(estimate_tokens, SystemTime::now, relay);
+            surface.logged_in(Arc::new(log))
+        }
+        None => surface,
     }
 }
 

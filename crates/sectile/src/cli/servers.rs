@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use sectile_mcp::{access::Secret, http::LinkKey};
+use sectile_markdown::Digest;
+use sectile_mcp::{access::Secret, http::LinkKey, observe::CallRelay};
 use serde::{Deserialize, Serialize};
 
 use crate::{config, files};
@@ -19,6 +20,10 @@ use crate::{config, files};
 const FOLDER: &str = "sectile/servers";
 /// The secret that links to a console are made with.
 const KEY_FILE: &str = "sectile/console.key";
+/// The folder of calls that are passed on.
+const CALLS: &str = "sectile/calls";
+/// Number of digits in the name of a desk there.
+const NAME_DIGITS: usize = 32;
 /// Number of bytes of that secret.
 const KEY_BYTES: usize = 32;
 /// How long a server that is asked whether it is there may take. On a busy machine it may be slow; if nobody listens, the
@@ -104,6 +109,15 @@ impl RunningServer {
         stream.take(MAX_FILE_BYTES).read_to_end(&mut answer)?;
         Ok(answer.ends_with(b"ok\n"))
     }
+}
+
+/// Returns the way by which servers of a desk with these roots pass their calls on to its console; `None` if there is no
+/// folder for it.
+pub(super) fn call_relay(roots: &[PathBuf]) -> Option<CallRelay> {
+    let first = roots.iter().min()?;
+    let mut desk = Digest::of(first.as_os_str().as_encoded_bytes()).to_string();
+    desk.truncate(NAME_DIGITS);
+    Some(CallRelay::new(&config::state_folder()?.join(CALLS), &desk))
 }
 
 /// Returns the key of links to the consoles of this user's servers. If there is no folder for it, nobody else has it.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        servers::{RunningServer, link_key},
+        servers::{RunningServer, call_relay, link_key},
         settings::folder_of,
     },
     ServeArgs, WhenListening, audit_log, sources, stop_on_signals,
@@ -103,7 +103,15 @@ async fn run(
     };
     let address = listener.local_addr()?;
     let has_console = front.has_console && surfaces.iter().any(Surface::has_console);
-    let log = has_console.then(|| Arc::new(CallLog::new(estimate_tokens, SystemTime::now)));
+    let log = has_console.then(|| {
+        // Callers that sign in are told apart, and those of other servers are not known here.
+        let relay = replaceable
+            .authenticator
+            .is_none()
+            .then(|| call_relay(&roots));
+        let log = CallLog::new(estimate_tokens, SystemTime::now, relay.flatten());
+        Arc::new(log)
+    });
     let watch = watch(&front, &shutdown).await?;
     let surfaces: Vec<Arc<Surface>> = surfaces
         .into_iter()

@@ -156,6 +156,33 @@ fn everything_since_yesterday_is_one_view() {
 }
 
 #[test]
+fn a_search_says_why_each_result_is_there() {
+    let desk = desk();
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let page = visitor.page("/search?q=pilot%20costs");
+    for part in [
+        "The pilot costs 350 a day.",
+        "ranked by words and the static model",
+        "<span class=\"score-name\">Meaning</span>",
+        "2 words of the query",
+        "as written",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let compared = visitor.page("/search?q=pilot%20costs&ranking2=words");
+    assert_eq!(
+        compared.matches("<section class=\"results\"").count(),
+        2,
+        "{compared}"
+    );
+    assert!(compared.contains("ranked by words."), "{compared}");
+    let none = visitor.page("/search?q=tag:nothing");
+    assert!(none.contains("Nothing was found."), "{none}");
+    assert_eq!(visitor.get("/search?q=before:nonsense").status, 400);
+}
+
+#[test]
 fn calls_of_clients_appear_with_what_they_cost() {
     let desk = desk();
     let server = serve(&desk, "");
@@ -197,9 +224,36 @@ fn calls_of_clients_appear_with_what_they_cost() {
 }
 
 #[test]
+fn calls_of_a_client_that_has_its_own_server_appear_too() {
+    let desk = desk();
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let mut before = desk.open_as(Era::Handshake, "early agent");
+    before.json("search", json!({ "query": "pilot" }));
+    assert!(
+        visitor
+            .page("/calls")
+            .contains("No client has called a tool")
+    );
+    let mut agent = desk.open_as(Era::Handshake, "agent on pipes");
+    agent.json("search", json!({ "query": "pilot" }));
+    agent.text("fetch", json!({ "id": "plan" }));
+    let calls = visitor.get("/calls?after=0").json();
+    assert_eq!(calls["calls"][0]["cells"][1], "search", "{calls}");
+    assert_eq!(calls["calls"][1]["cells"][1], "fetch", "{calls}");
+    let client = calls["calls"][1]["cells"][0].as_str().unwrap();
+    assert!(client.starts_with("agent on pipes"), "{calls}");
+    // Another desk of the same user is not concerned.
+    let other = super::desk();
+    let server = serve(&other, "");
+    let visitor = Visitor::enter(&server, &other);
+    assert_eq!(visitor.get("/calls?after=0").json()["calls"], json!([]));
+}
+
+#[test]
 fn a_hostile_note_is_text() {
     let hostile = "# <img src=x onerror=alert(1)>\n\n<script>alert(1)</script>\n\n<svg onload=alert(1)>\n\n\
-        [a](javascript:alert(1)) [b](JaVa&#115;cript:alert(1)) <iframe src=//evil.example></iframe>\n\n\
+        [a](javascript:alert(1)) [b](&#106;avascript:alert(1)) <iframe src=//evil.example></iframe>\n\n\
         ![p](https://evil.example/p.png)\n\n[[<b>x</b>]] `<script>`\n";
     let name = "\"><script>alert(1)<!--.md".replace('/', "");
     let desk = TestDesk::new(&[("x.md", hostile), (&name, "# A\n")]);

@@ -45,7 +45,7 @@ pub(super) fn render(
         h1 { "Calls" }
         p { "What clients asked this server, newest first. New calls appear by themselves. No arguments and no text of notes are kept." }
         @if calls.is_empty() {
-            p.empty { "No client has called a tool since the server was started. Clients that start a server of their own are not listed here." }
+            p.empty { "No client has called a tool since this page was first opened. Keep it open while an agent works." }
         }
         section aria-labelledby="totals" {
             h2 #totals { "By client" }
@@ -123,7 +123,7 @@ fn client(call: &LoggedCall) -> String {
 
 fn tool(call: &LoggedCall) -> String {
     match call.world {
-        "desk" => call.tool.clone(),
+        "desk" => call.tool.to_string(),
         world => format!("{world}/{}", call.tool),
     }
 }
@@ -197,8 +197,8 @@ mod tests {
             number,
             ended: SystemTime::UNIX_EPOCH,
             world: "desk",
-            tool: "search".to_owned(),
-            outcome: "not_found",
+            tool: "search".into(),
+            outcome: "not_found".into(),
             elapsed: Duration::from_millis(3),
             bytes: 1_200,
             tokens: None,

@@ -269,7 +269,7 @@ fn lines(roots: &VisibleRoots<'_>, root: &DeskRoot, entry: &HistoryEntry) -> Mar
 }
 
 /// The document of a root that changed in a period.
-struct ChangedDocument<'a> {
+struct PeriodDocument<'a> {
     root: &'a DeskRoot,
     document: HistoryDocument,
     /// Its first change in the period.
@@ -280,7 +280,7 @@ struct ChangedDocument<'a> {
 /// Shows what all changes of a period did together, document by document.
 fn together(roots: &VisibleRoots<'_>, query: &ChangesQuery<'_>) -> Result<Markup, Failure> {
     let mut changes = SelectedChanges::find(roots, &query.selection(MOST_TOGETHER), Vec::new())?;
-    let mut documents: BTreeMap<(String, String), ChangedDocument<'_>> = BTreeMap::new();
+    let mut documents: BTreeMap<(String, String), PeriodDocument<'_>> = BTreeMap::new();
     let mut count = 0;
     while count < MOST_TOGETHER
         && let Some((root, entry)) = changes.next()
@@ -290,7 +290,7 @@ fn together(roots: &VisibleRoots<'_>, query: &ChangesQuery<'_>) -> Result<Markup
         for one in paths.unwrap_or_default().documents {
             let key = (root.name.clone(), one.document.path().to_owned());
             // Newest first: the last entry that is seen is the first of the period.
-            let known = documents.entry(key).or_insert_with(|| ChangedDocument {
+            let known = documents.entry(key).or_insert_with(|| PeriodDocument {
                 root,
                 document: one.document.clone(),
                 first: entry.number,
@@ -337,7 +337,7 @@ fn together(roots: &VisibleRoots<'_>, query: &ChangesQuery<'_>) -> Result<Markup
 fn net_change(
     roots: &VisibleRoots<'_>,
     path: &str,
-    changed: &ChangedDocument<'_>,
+    changed: &PeriodDocument<'_>,
 ) -> Option<DocumentChange> {
     let editor = &changed.root.folder.editor;
     let (old, _) = editor
