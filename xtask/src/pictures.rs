@@ -1,4 +1,4 @@
-//! Pictures for the documentation, made from the real program: a recording of `sectile demo`.
+//! Pictures for the documentation, made from the real program: a recording of `sectile demo`, and the pages of the console.
 //!
 //! The text of the recording is the program's own output. Its pace is invented, long lines are broken, some scenes are left
 //! out, and ids that are random in every run are replaced, so that the same program makes the same bytes.
@@ -10,6 +10,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::console;
 use crate::process::{self, Repo};
 use terminal::StyledLine;
 
@@ -44,7 +45,7 @@ const STAND_INS: [&str; 4] = ["1kebc1", "2m4xq7", "0dn3yw", "5rt8ha"];
 /// The size in bytes that the recording does not exceed: it is loaded with every view of the README.
 const MAX_BYTES: usize = 40_000;
 
-/// Builds the program and makes the pictures.
+/// Builds the program and makes the pictures. Returns a remark if some could not be made.
 pub(crate) fn run(repo: &Repo, args: &PictureArgs) -> Result<Option<String>> {
     repo.run_cargo("build --locked --package sectile")?;
     if args.check {
@@ -54,10 +55,11 @@ pub(crate) fn run(repo: &Repo, args: &PictureArgs) -> Result<Option<String>> {
     fs::create_dir_all(repo.root.join(FOLDER))?;
     fs::write(repo.root.join(DEMO), &picture).with_context(|| format!("cannot write {DEMO}"))?;
     println!("wrote {DEMO}, {} bytes", picture.len());
-    Ok(None)
+    console::screenshots(repo, &repo.root.join(FOLDER))
 }
 
-/// Checks that the recording in the repository shows what the built program prints.
+/// Checks that the recording in the repository shows what the built program prints. Pages of the console are not compared:
+/// their pixels depend on the fonts of a machine.
 pub(crate) fn check(repo: &Repo) -> Result<Option<String>> {
     let committed =
         fs::read_to_string(repo.root.join(DEMO)).with_context(|| format!("cannot read {DEMO}"))?;
