@@ -3,9 +3,8 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { FLAG, FOREIGN, NAMES, hostileNote, writeTestDesk } from './fixture.mjs';
-import { LOOKS, Server, Suite, WatchedContext, assert, assertEqual, scriptArguments, seriousFindings, startChromium, until } from './lib.mjs';
+import { LOOKS, Server, Suite, WatchedContext, assert, assertEqual, callTool, scriptArguments, seriousFindings, startChromium, until } from './lib.mjs';
 
 const { binary, output } = scriptArguments();
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -95,13 +94,9 @@ suite.test('the real server serves the sample desk to a real client', async () =
   for (const name of NAMES) assert(fs.existsSync(path.join(folder, name)), name);
   assert(fs.statSync(path.join(folder, 'large/long.md')).size >= 5_000_000, 'the long note is short');
   const server = await Server.start(binary, folder, path.join(output, 'home'));
-  const client = new Client({ name: 'console-test', version: '1.0.0' });
-  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', server.origin)));
-  const { tools } = await client.listTools();
-  assert(tools.some((tool) => tool.name === 'search'), 'no search');
-  const answer = await client.callTool({ name: 'search', arguments: { query: 'boats and music' } });
-  assert(!answer.isError, JSON.stringify(answer));
-  assert(JSON.stringify(answer).includes('projects/harbour/plan.md'), JSON.stringify(answer));
+  const client = await server.client('harness');
+  const answer = await callTool(client, 'search', { query: 'boats and music' });
+  assert(answer.includes('projects/harbour/plan.md'), answer);
   await client.close();
   await server.stop();
 });

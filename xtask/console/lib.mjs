@@ -4,6 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { chromium } from 'playwright-core';
 
 /** How long anything may take on a busy machine, in milliseconds. Nothing is measured with it. */
@@ -120,6 +121,13 @@ export class Server {
     return link;
   }
 
+  /** Connects an MCP client with this name. */
+  async client(name) {
+    const client = new Client({ name, version: '1.0.0' });
+    await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', this.origin)));
+    return client;
+  }
+
   async stop() {
     const ended = new Promise((resolve) => { this.#child.once('exit', resolve); });
     if (this.#child.exitCode === null) {
@@ -127,6 +135,14 @@ export class Server {
       await ended;
     }
   }
+}
+
+/** Calls a tool, and returns the text of its answer. An answer that is an error fails. */
+export async function callTool(client, name, args) {
+  const answer = await client.callTool({ name, arguments: args });
+  const text = answer.content.map((part) => part.text ?? '').join('\n');
+  assert(!answer.isError, `${name}: ${text}`);
+  return text;
 }
 
 function environment(home) {
