@@ -69,13 +69,15 @@ export class Suite {
     let passed = 0;
     let failed = 0;
     for (const { name, run } of this.#tests) {
+      const start = Date.now();
+      const took = () => `(${((Date.now() - start) / 1000).toFixed(1)} s)`;
       try {
         await run();
         passed += 1;
-        console.log(`ok ${name}`);
+        console.log(`ok ${name} ${took()}`);
       } catch (error) {
         failed += 1;
-        console.log(`FAILED ${name}: ${error.message}`);
+        console.log(`FAILED ${name} ${took()}: ${error.message}`);
         if (!(error instanceof Error) || !error.message) console.log(error);
       }
     }
