@@ -193,7 +193,7 @@ pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
 
 /// Returns a command for the binary, without any of our own variables.
 fn sectile(repo: &Repo) -> Command {
-    let mut command = Command::new(repo.target.join("debug/sectile"));
+    let mut command = Command::new(repo.binary());
     command.current_dir(&repo.root);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SECTILE_")) {
         command.env_remove(name);

@@ -128,14 +128,23 @@ impl PythonEnvironment {
     }
 }
 
-/// Installs the Node packages; returns what is missing on this machine, if anything.
+/// Installs the Node packages of the outside checks; returns what is missing on this machine, if anything.
 pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
+    node_packages(folder, "node", NODE_PACKAGES)
+}
+
+/// Installs Node packages into `folder`/`name`; returns what is missing on this machine, if anything.
+pub(crate) fn node_packages(
+    folder: &Path,
+    name: &str,
+    packages: &[(&str, &str)],
+) -> Result<Option<String>> {
     if let Some(missing) = missing(&["npm", "node"]) {
         return Ok(Some(missing));
     }
-    let home = folder.join("node");
-    once(&home, NODE_PACKAGES, || {
-        let versions = NODE_PACKAGES
+    let home = folder.join(name);
+    once(&home, packages, || {
+        let versions = packages
             .iter()
             .map(|(name, version)| ((*name).to_owned(), (*version).into()));
         let manifest = serde_json::json!({
@@ -152,7 +161,8 @@ pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
             "--engine-strict=false",
             "--loglevel=error",
         ]);
-        install(npm.current_dir(&home), &folder.join("logs/npm"))
+        let log = folder.join(format!("logs/{name}-npm"));
+        install(npm.current_dir(&home), &log)
     })?;
     Ok(None)
 }

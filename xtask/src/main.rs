@@ -11,12 +11,14 @@
 
 mod bench;
 mod ci;
+mod console;
 mod contracts;
 mod eval;
 mod install;
 mod licences;
 mod models;
 mod outside;
+mod pictures;
 mod process;
 mod reference;
 mod servers;
@@ -54,6 +56,10 @@ enum Chore {
     Models,
     /// Write the pages of the manual that are generated from the program: docs/tools.md, errors.md and configuration.md.
     Reference,
+    /// Make the pictures of the documentation from the real program: a recording of the demo, and the console.
+    Pictures(pictures::PictureArgs),
+    /// Build the program, and test the pages of its console in Chromium.
+    ConsoleTest(console::ConsoleArgs),
     /// Run third-party tools against the built server.
     Outside(outside::OutsideArgs),
     /// Measure how well third-party documents are found, if they are available.
@@ -89,6 +95,8 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Licences => licences::run(repo),
         Chore::Models => models::run(repo),
         Chore::Reference => reference::run(repo),
+        Chore::Pictures(args) => pictures::run(repo, &args),
+        Chore::ConsoleTest(args) => console::build_and_run(repo, &args),
         Chore::Outside(args) => outside::run(repo, &args),
         Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),

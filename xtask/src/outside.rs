@@ -69,18 +69,7 @@ impl Bench {
 
     /// Returns a command that can neither see nor change the user's own settings.
     fn isolated(&self, program: PathBuf) -> Command {
-        let home = self.folder.join("home");
-        let mut command = Command::new(program);
-        for (name, _) in
-            env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SECTILE_"))
-        {
-            command.env_remove(name);
-        }
-        command
-            .env("HOME", &home)
-            .env("XDG_CONFIG_HOME", home.join(".config"))
-            .current_dir(&self.folder);
-        command
+        process::isolated(&program, &self.folder)
     }
 
     /// Returns the path of another program that was built with the binary.
@@ -184,10 +173,7 @@ fn panicked() -> CheckRow {
 /// Runs the outside checks. Returns a remark if something was skipped.
 pub(crate) fn run(repo: &Repo, args: &OutsideArgs) -> Result<Option<String>> {
     let wanted = |tool: Tool| args.only.is_empty() || args.only.contains(&tool);
-    let binary = repo
-        .target
-        .join("debug")
-        .join(format!("sectile{}", env::consts::EXE_SUFFIX));
+    let binary = repo.binary();
     if !binary.is_file() {
         bail!(
             "there is no binary to check; run `cargo build -p sectile -p sectile-note-store --features backends` first"

@@ -33,13 +33,43 @@ impl Repo {
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(args).current_dir(&self.root);
+        // Set for this program by the cargo that runs us. A build script that watches them, such as that of `ring`, would
+        // run again, and everything above it would be compiled again.
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(name);
+            }
+        }
         command
+    }
+
+    /// Returns the path of the program in its debug build, which may not exist yet.
+    pub(crate) fn binary(&self) -> PathBuf {
+        let name = format!("sectile{}", env::consts::EXE_SUFFIX);
+        self.target.join("debug").join(name)
     }
 
     /// Runs that cargo with the words of a command line. Returns no remark.
     pub(crate) fn run_cargo(&self, words: &str) -> Result<Option<String>> {
         run(&mut self.cargo(words.split(' '))).map(|()| None)
     }
+}
+
+/// Returns a command that can neither see nor change the user's own settings. It runs in `folder`.
+pub(crate) fn isolated(program: &Path, folder: &Path) -> Command {
+    let home = folder.join("home");
+    let mut command = Command::new(program);
+    for (name, _) in
+        env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SECTILE_"))
+    {
+        command.env_remove(name);
+    }
+    command
+        .env("HOME", &home)
+        .env("XDG_CONFIG_HOME", home.join(".config"))
+        .current_dir(folder);
+    command
 }
 
 /// Returns the remark of a step that could not check something. Where nobody reads remarks, this is a failure.

@@ -12,10 +12,7 @@ const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
 
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     repo.run_cargo("build --locked --package sectile --features backends")?;
-    let program = repo
-        .target
-        .join("debug/sectile")
-        .with_extension(std::env::consts::EXE_EXTENSION);
+    let program = repo.binary();
     for page in PAGES {
         let text = process::stdout_of(Command::new(&program).args(["reference", page]))?;
         let name = format!("docs/{page}.md");

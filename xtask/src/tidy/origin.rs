@@ -42,6 +42,7 @@ const OURS: &[(&str, &str)] = &[
     ),
     ("note-store/src/mebibyte.gz", "a mebibyte of one byte"),
     ("test-corpus/words/", "sentences that we wrote for tests"),
+    ("xtask/console/package.json", "names of packages"),
 ];
 
 /// Our own Markdown: a file, or a folder with a trailing slash.

@@ -94,7 +94,9 @@ pub(super) fn address(page: &str, fields: &[(&str, &str)]) -> String {
 
 /// Returns the address of a document or folder, or of a section in it.
 pub(super) fn address_of(id: &str) -> String {
-    match id.split_once('#') {
+    // The name of a document may have the sign too. It ends with an extension, which the id of a section does not have.
+    let parts = id.rsplit_once('#');
+    match parts.filter(|(_, section)| !section.contains(['.', '/'])) {
         Some((document, section)) => {
             let anchor = section_anchor(section);
             let anchor = utf8_percent_encode(&anchor, KEPT);
@@ -140,6 +142,11 @@ mod tests {
                 "/documents?id=plan.md#section-budget-1kebc1",
             ),
             ("x\"<y>%.md", "/documents?id=x%22%3Cy%3E%25.md"),
+            ("a#b/c # d.md", "/documents?id=a%23b/c%20%23%20d.md"),
+            (
+                "c # d.md#e-1kebc1",
+                "/documents?id=c%20%23%20d.md#section-e-1kebc1",
+            ),
             ("", "/documents"),
         ] {
             assert_eq!(address_of(id), expected);
