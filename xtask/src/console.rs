@@ -68,7 +68,11 @@ fn run_scripts(repo: &Repo, args: &ConsoleArgs) -> Result<Option<String>> {
     let scripts = chosen(tests(&repo.root.join(SCRIPTS))?, &args.only)?;
     let bench = match ConsoleBench::prepare(repo)? {
         Ok(bench) => bench,
-        Err(missing) => return process::not_checked(&missing),
+        // The browser is not one of the tools that every machine of the gate has to have.
+        Err(missing) => {
+            println!("NOT CHECKED: {missing}");
+            return Ok(Some(format!("not checked: {missing}")));
+        }
     };
     let mut total = TestCount::default();
     let mut broken = Vec::new();
@@ -121,7 +125,12 @@ impl ConsoleBench {
     /// Installs what the scripts need; returns what is missing on this machine, if anything.
     fn prepare(repo: &Repo) -> Result<Result<Self, String>> {
         let named = env::var_os(CHROMIUM_VARIABLE);
-        let Some(chromium) = find_chromium(named, &CHROMIUMS)? else {
+        let mut found = find_chromium(named, &CHROMIUMS)?;
+        if found.is_none() && process::is_ci() {
+            install_chromium();
+            found = find_chromium(None, &CHROMIUMS)?;
+        }
+        let Some(chromium) = found else {
             return Ok(Err(format!(
                 "Chromium is not installed; get it with `apt-get install chromium`, or name another in {CHROMIUM_VARIABLE}"
             )));
@@ -284,6 +293,21 @@ fn find_chromium(named: Option<OsString>, usual: &[&str]) -> Result<Option<PathB
         let path = process::stdout_of(Command::new("which").arg(program))?;
         Ok(Some(PathBuf::from(path.trim_end())))
     })
+}
+
+/// Installs Debian's Chromium on a machine of the gate, where that is possible. Nobody else's machine is changed.
+fn install_chromium() {
+    for arguments in [
+        &["update"][..],
+        &["install", "--yes", "--no-install-recommends", "chromium"],
+    ] {
+        let mut apt = Command::new("apt-get");
+        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        if let Err(error) = process::run(&mut apt) {
+            println!("Chromium cannot be installed: {error:#}");
+            return;
+        }
+    }
 }
 
 fn is_chromium(program: &str) -> bool {

@@ -72,10 +72,15 @@ pub(crate) fn isolated(program: &Path, folder: &Path) -> Command {
     command
 }
 
+/// Returns whether this is a run on a machine for such runs, not on somebody's own.
+pub(crate) fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| value == "true")
+}
+
 /// Returns the remark of a step that could not check something. Where nobody reads remarks, this is a failure.
 pub(crate) fn not_checked(what: &str) -> Result<Option<String>> {
     let remark = format!("NOT CHECKED: {what}");
-    if env::var_os("CI").is_some_and(|value| value == "true") {
+    if is_ci() {
         bail!("{remark}");
     }
     Ok(Some(remark))
