@@ -14,8 +14,10 @@ use quick_xml::events::{BytesStart, Event};
 use crate::ci;
 use crate::process::Repo;
 
-/// One page for each world that has a contract.
-const PAGES: [&str; 6] = ["desk", "docs", "editor", "hosted", "notebook", "vault"];
+/// One page for each world that has a contract, and one for the console.
+const PAGES: [&str; 7] = [
+    "console", "desk", "docs", "editor", "hosted", "notebook", "vault",
+];
 
 const HEADER: [&str; 3] = ["requirement", "where", "shown by"];
 

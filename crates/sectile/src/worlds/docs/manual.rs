@@ -25,6 +25,10 @@ pub(crate) const EMBEDDED: &[EmbeddedDoc] = &[
         bytes: include_bytes!("../../../../../docs/desk.md"),
     },
     EmbeddedDoc {
+        name: "docs/console.md",
+        bytes: include_bytes!("../../../../../docs/console.md"),
+    },
+    EmbeddedDoc {
         name: "docs/editor.md",
         bytes: include_bytes!("../../../../../docs/editor.md"),
     },
