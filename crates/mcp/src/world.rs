@@ -1,4 +1,4 @@
-//! The parts of a world (tools, prompts, resources and their schemas) and the surface that serves them.
+//! The parts of a world (tools, prompts, resources, skills and their schemas) and the surface that serves them.
 
 pub(crate) mod completion;
 pub(crate) mod console;
@@ -7,5 +7,6 @@ pub(crate) mod naming;
 pub(crate) mod prompt;
 pub(crate) mod resource;
 pub(crate) mod schema;
+pub(crate) mod skill;
 pub(crate) mod surface;
 pub(crate) mod tool;

@@ -17,7 +17,9 @@ use sectile_mcp::WorldCard;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
-    editing::{INEXACT, arguments_digest, journal_key, key_of_this_process, timestamp, yaml_value},
+    editing::{
+        arguments_digest, journal_key, json_value, key_of_this_process, timestamp, yaml_value,
+    },
     entry::{OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder},
 };
 use crate::settings::{ConfigErrors, SettingsReader, SettingsSection};

@@ -337,6 +337,16 @@ refusals! {
         NotFound, "unknown_template", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown resource template.",
         "Call resources/templates/list to see which templates are available.";
+    /// The skill does not exist, or must look as if it did not.
+    UnknownSkill:
+        NotFound, "unknown_skill", Some(ErrorCode::INVALID_PARAMS.0),
+        "Unknown skill.",
+        "Call skills/list to see which skills are available.";
+    /// The folder of a skill does not exist, or must look as if it did not, or it is a file.
+    UnknownDirectory:
+        NotFound, "unknown_directory", Some(ErrorCode::INVALID_PARAMS.0),
+        "Unknown directory.",
+        "Call skills/list to see which skills and files are available.";
     /// The request state was not made for this call, or is too old.
     StrangeState:
         InvalidArguments, "strange_state", Some(ErrorCode::INVALID_PARAMS.0),

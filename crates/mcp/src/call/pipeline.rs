@@ -3,6 +3,8 @@
 //! Decoding has happened before (`message.rs`), and so has authentication if the transport has it. A tool, a resource,
 //! a prompt and a completion all pass the same steps; only what runs at the end differs.
 
+mod skills;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -34,7 +36,8 @@ use crate::{
     observe::EndedCall,
     world::{
         listing::ListingPage,
-        resource::ResourceText,
+        resource::ResourceContent,
+        skill::is_skill_uri,
         surface::{BoundHandler, BoundTool},
     },
 };
@@ -255,10 +258,7 @@ impl Surface {
     ) -> Result<(ListingPage<Resource>, JsonObject), ErrorData> {
         let call = self.begin(&caller);
         let (surface, caller_role) = (Arc::clone(&self), caller.caller_role());
-        let list = move |context: &CallContext| {
-            let listing = surface.listed_resources(caller_role, context)?;
-            Ok((ListingPage::of(listing.resources, start), listing.meta))
-        };
+        let list = move |context: &CallContext| surface.resource_page(start, caller_role, context);
         let listed = self.within_limits(SLOW_READ, caller, ElicitationMode::Never, list);
         let result = listed.await;
         call.end(Label::Method("resources/list"), &result, |_| {
@@ -272,7 +272,7 @@ impl Surface {
         self: Arc<Self>,
         uri: String,
         caller: Caller,
-    ) -> Result<ResourceText, ErrorData> {
+    ) -> Result<ResourceContent, ErrorData> {
         let call = self.begin(&caller);
         let caller_role = caller.caller_role();
         let result = self.resource_steps(uri, caller).await;
@@ -338,7 +338,10 @@ impl Surface {
         self: &Arc<Self>,
         uri: String,
         caller: Caller,
-    ) -> Result<ResourceText, EarlyReturn> {
+    ) -> Result<ResourceContent, EarlyReturn> {
+        if self.skills.is_some() && is_skill_uri(&uri) {
+            return self.skill_file_steps(uri, caller).await;
+        }
         let caller_role = caller.caller_role();
         self.exists(&uri, Access::Read, caller_role, || Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
@@ -356,7 +359,7 @@ impl Surface {
         // Only a read shows whether there is such a resource, and that must be known before authorisation is checked.
         let text = read.await?.ok_or(Refusal::UnknownResource)?;
         self.authorise(&name)?;
-        Ok(text)
+        Ok(ResourceContent::Text(text))
     }
 
     /// Renders the prompt `name`.
@@ -419,11 +422,7 @@ impl Surface {
                 (name, known, Refusal::UnknownPrompt)
             }
             CompletionReference::Template(form) => {
-                let mut templates = self
-                    .resources
-                    .iter()
-                    .flat_map(|found| found.templates.iter());
-                let known = templates.any(|known| known.uri_template == *form);
+                let known = self.templates().any(|known| known.uri_template == *form);
                 (form, known, Refusal::UnknownTemplate)
             }
         };

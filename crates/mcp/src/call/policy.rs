@@ -1,6 +1,7 @@
 //! Two policies that never mix: what exists (visibility), and who may use it (authorisation).
 //!
-//! Both apply to tools, resources and prompts alike, by name or URI, optionally as `world/name`.
+//! Both apply to tools, resources, skills and prompts alike, by name or URI, optionally as `world/name`. A skill has the
+//! URI of its `SKILL.md`, and its files go with it.
 
 use std::sync::Arc;
 
@@ -121,6 +122,13 @@ impl Visibility {
     pub fn exists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
         (self.allow.is_empty() || self.allow.contains(world, name, family))
             && !self.deny.contains(world, name, family)
+    }
+
+    /// Returns whether a resource, or a folder that it is in, is named as something that never exists.
+    pub(crate) fn denies_folder_of(&self, world: &str, uri: &str) -> bool {
+        let ends = uri.match_indices('/').map(|(end, _)| end);
+        let is_denied = |end: usize| self.deny.contains(world, &uri[..end], None);
+        !self.deny.is_empty() && ends.chain([uri.len()]).any(is_denied)
     }
 
     /// Returns whether a listing may leave something out.

@@ -1,6 +1,7 @@
 //! A surface as an rmcp server: every method is a few lines over the pipeline or the tables.
 
 mod notices;
+mod skills;
 mod wire;
 
 use std::{
@@ -19,8 +20,8 @@ use rmcp::{
         GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
         InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
         ListToolsResult, MetaObject, PaginatedRequestParams, PromptMessage, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-        Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Role,
+        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
         UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
@@ -30,8 +31,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     notices::{Listener, acceptable, tell, tell_connection},
+    skills::SkillMethod,
     wire::{
-        asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
+        asked_completion, wire_completion, wire_content, wire_prompt, wire_resource, wire_template,
+        wire_tool,
     },
 };
 use crate::{
@@ -44,10 +47,7 @@ use crate::{
         request_facts::RequestFacts,
         structured::StructuredPlacement,
     },
-    world::{
-        listing::{only_page, page_start},
-        surface::BoundResources,
-    },
+    world::listing::{only_page, page_start},
 };
 
 /// The revisions that are supported: two with a handshake, and the stateless one.
@@ -108,21 +108,25 @@ impl McpServer {
         connection.ok_or_else(method_not_found)
     }
 
-    /// Returns the resources, for methods that exist only if there are any.
-    fn resources(&self) -> Result<&BoundResources, ErrorData> {
-        self.surface.resources.as_ref().ok_or_else(method_not_found)
+    /// Checks that there are resources, for methods that exist only then.
+    fn check_resources(&self) -> Result<(), ErrorData> {
+        match self.surface.has_resources() {
+            true => Ok(()),
+            false => Err(method_not_found()),
+        }
     }
 }
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder().enable_tools().build();
-        capabilities.resources = self.surface.resources.as_ref().map(|resources| {
+        capabilities.resources = self.surface.has_resources().then(|| {
             let mut capability = rmcp::model::ResourcesCapability::default();
-            capability.subscribe = resources.changes.as_ref().map(|_| true);
+            capability.subscribe = self.surface.changes().map(|_| true);
             capability.list_changed = capability.subscribe;
             capability
         });
+        capabilities.extensions = self.surface.skills.as_ref().map(|_| skills::declaration());
         capabilities.prompts =
             (!self.surface.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
         capabilities.completions = self.surface.complete.as_ref().map(|_| JsonObject::new());
@@ -239,7 +243,8 @@ impl ServerHandler for McpServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let cache = self.resources()?.cache;
+        self.check_resources()?;
+        let cache = self.surface.listing_cache();
         let start = page_start(request.as_ref())?;
         let (page, meta) = Arc::clone(&self.surface)
             .list_resources(start, self.caller(context))
@@ -259,7 +264,8 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         guarded(|| {
-            let templates = self.resources()?.templates.iter();
+            self.check_resources()?;
+            let templates = self.surface.templates();
             only_page(request.as_ref())?;
             let caller_role = caller_role(&context);
             let listed = templates.filter(|template| {
@@ -280,15 +286,14 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.resources()?;
+        self.check_resources()?;
         let content = Arc::clone(&self.surface)
             .read_resource(request.uri.clone(), self.caller(context))
             .await?;
-        let text =
-            ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
-        let mut result = ReadResourceResult::new(vec![text]);
-        result.ttl_ms = Some(content.cache.ttl_ms);
-        result.cache_scope = Some(content.cache.scope());
+        let (contents, cache) = wire_content(content, request.uri);
+        let mut result = ReadResourceResult::new(vec![contents]);
+        result.ttl_ms = Some(cache.ttl_ms);
+        result.cache_scope = Some(cache.scope());
         Ok(ReadResourceResponse::from(result))
     }
 
@@ -428,12 +433,17 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if self.surface.skills.is_some()
+            && let Some(method) = SkillMethod::named(&request.method)
+        {
+            return self.skill_request(method, request, context).await;
+        }
         let version = context.protocol_version();
         let is_handshake_era = version.is_some_and(|version| version.has_initialize());
         let known = match request.method.as_str() {
             "tools/list" | "tools/call" => true,
             "resources/list" | "resources/read" | "resources/templates/list" => {
-                self.surface.resources.is_some()
+                self.surface.has_resources()
             }
             "resources/subscribe" | "resources/unsubscribe" => {
                 is_handshake_era && self.hearing_connection().is_ok()

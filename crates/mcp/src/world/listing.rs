@@ -58,15 +58,25 @@ impl<T> ListingPage<T> {
 
 /// Returns where the page that a request asks for starts.
 pub(crate) fn page_start(request: Option<&PaginatedRequestParams>) -> Result<usize, ErrorData> {
+    let start = free_page_start(request)?;
+    match start.is_multiple_of(PAGE_SIZE) {
+        true => Ok(start),
+        false => Err(invalid_params()),
+    }
+}
+
+/// Returns where the page starts that a request asks for, in a listing whose pages differ in length.
+pub(crate) fn free_page_start(
+    request: Option<&PaginatedRequestParams>,
+) -> Result<usize, ErrorData> {
     let Some(given) = request.and_then(|request| request.cursor.as_deref()) else {
         return Ok(0);
     };
     let start = usize::from_str_radix(given, 16).unwrap_or(0);
     // A cursor that was not issued here is wrong, even if it is another way to write the same number.
-    if start > 0 && start.is_multiple_of(PAGE_SIZE) && cursor(start) == given {
-        Ok(start)
-    } else {
-        Err(invalid_params())
+    match start > 0 && cursor(start) == given {
+        true => Ok(start),
+        false => Err(invalid_params()),
     }
 }
 
@@ -78,7 +88,7 @@ pub(crate) fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), 
     }
 }
 
-fn cursor(start: usize) -> String {
+pub(crate) fn cursor(start: usize) -> String {
     format!("{start:08x}")
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tokio::sync::broadcast;
 
-use crate::{CacheHint, CallContext, Failure, JsonObject};
+use crate::{CacheHint, CallContext, Failure, JsonObject, world::skill::SkillFileContent};
 
 /// The resources of a world whose state is `S`.
 pub struct Resources<S: 'static> {
@@ -92,4 +92,12 @@ pub struct ResourceText {
     pub text: String,
     /// How long a client may cache it.
     pub cache: CacheHint,
+}
+
+/// The content of anything that can be read as a resource.
+pub(crate) enum ResourceContent {
+    /// A resource of the world.
+    Text(ResourceText),
+    /// A file of a skill.
+    SkillFile(SkillFileContent),
 }

@@ -14,7 +14,7 @@ use crate::{
     Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
     CompletionRequest, Console, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler,
     JsonObject, NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceListing,
-    ResourceNotice, ResourceTemplate, Resources, Schema, Tool,
+    ResourceNotice, ResourceTemplate, Resources, Schema, SkillFiles, Skills, Tool,
     access::AccessTarget,
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -23,7 +23,10 @@ use crate::{
         policy::CallerRole,
     },
     observe::CallLog,
-    world::{console::BoundConsole, naming::Naming, resource::ResourceText, schema::without_nulls},
+    world::{
+        console::BoundConsole, naming::Naming, resource::ResourceText, schema::without_nulls,
+        skill::TEMPLATE as SKILL_TEMPLATE,
+    },
 };
 
 /// A world as a value: everything it offers, independent of its state.
@@ -45,6 +48,8 @@ pub struct WorldSpec<S: 'static> {
     pub absent: Vec<Cow<'static, str>>,
     /// Its resources; without any, the resource methods do not exist.
     pub resources: Option<Resources<S>>,
+    /// Its skills; without any, the methods for skills do not exist.
+    pub skills: Option<Skills<S>>,
     /// URI templates that policies may name in addition to those of the resources: those that its tools mention.
     pub families: Vec<String>,
     /// Its prompts; without any, the prompt methods do not exist.
@@ -228,6 +233,7 @@ impl<S> WorldSpec<S> {
             tools: Vec::new(),
             absent: Vec::new(),
             resources: None,
+            skills: None,
             families: Vec::new(),
             prompts: Vec::new(),
             console: None,
@@ -284,7 +290,9 @@ impl<S> WorldSpec<S> {
             .resources
             .iter()
             .flat_map(|found| found.templates.iter());
+        let of_skills = self.skills.as_ref().map(|_| &SKILL_TEMPLATE);
         let mut all: Vec<String> = templates
+            .chain(of_skills)
             .map(|template| template.uri_template.clone().into_owned())
             .collect();
         for family in &self.families {
@@ -306,6 +314,7 @@ pub struct Surface {
     tool_index: HashMap<String, usize>,
     absent: Vec<Cow<'static, str>>,
     pub(crate) resources: Option<BoundResources>,
+    pub(crate) skills: Option<BoundSkills>,
     /// Templates of URIs, as policies name them.
     families: Vec<String>,
     pub(crate) prompts: Vec<BoundPrompt>,
@@ -353,6 +362,7 @@ type BlockingHandler =
 type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 type Lister = Box<dyn Fn(&CallContext) -> Result<ResourceListing, Failure> + Send + Sync>;
 type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
+type BoundSkills = Box<dyn Fn(&CallContext) -> Result<Box<dyn SkillFiles>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
 type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
@@ -469,6 +479,11 @@ impl Surface {
             resources: spec
                 .resources
                 .map(|resources| bind_resources(&resources, &state)),
+            skills: spec.skills.map(|skills| {
+                let (state, open) = (Arc::clone(&state), skills.open);
+                let bound: BoundSkills = Box::new(move |context| open(&state, context));
+                bound
+            }),
             prompts: spec
                 .prompts
                 .into_iter()
@@ -551,6 +566,26 @@ impl Surface {
     /// Returns the world's notices of changes, if it has any.
     pub(crate) fn changes(&self) -> Option<&ResourceWatcher> {
         self.resources.as_ref()?.changes.as_ref()
+    }
+
+    /// Returns whether the methods for resources exist.
+    pub(crate) fn has_resources(&self) -> bool {
+        self.resources.is_some() || self.skills.is_some()
+    }
+
+    /// Returns the templates of resources, those of skills included.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &ResourceTemplate> {
+        let of_resources = self.resources.iter().flat_map(|found| &*found.templates);
+        of_resources.chain(self.skills.as_ref().map(|_| &SKILL_TEMPLATE))
+    }
+
+    /// Returns how long a client may cache the listing of resources.
+    pub(crate) fn listing_cache(&self) -> CacheHint {
+        let cache = self.resources.as_ref().map(|resources| resources.cache);
+        // Skills can change at any time.
+        cache
+            .filter(|_| self.skills.is_none())
+            .unwrap_or(CacheHint::LIVE)
     }
 
     /// Returns the resources that a listing shows, in order.

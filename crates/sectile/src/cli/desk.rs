@@ -25,8 +25,8 @@ use super::{
     ui::{CliError, print, print_note_text},
 };
 use crate::worlds::{
-    INEXACT,
     desk::{self, DeskWorld, ExplainedRequest},
+    json_value,
 };
 
 /// Arguments of tools that have another form in a shell.
@@ -392,7 +392,7 @@ fn fields(given: &[String]) -> Result<Option<Value>, CliError> {
             false => {
                 let block = format!("---\n{name}: {value}\n---\n");
                 match Source::new(block.as_bytes()).front_matter_value() {
-                    Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).and_then(json_of),
+                    Some(Ok(YamlValue::Map(mapping))) => mapping.get(name).and_then(json_value),
                     _ => None,
                 }
             }
@@ -420,26 +420,6 @@ fn has_comment(value: &str) -> bool {
     let is_enclosed = end != '#' && value.len() > 1 && value.ends_with(end);
     let is_comment = value.starts_with('#') || value.contains(" #") || value.contains("\t#");
     is_comment && !is_enclosed && !value.contains(['\n', '\r'])
-}
-
-/// Returns a value of YAML as JSON; `None` if a number in it is not exact.
-fn json_of(value: &YamlValue) -> Option<Value> {
-    Some(match value {
-        YamlValue::Null => Value::Null,
-        YamlValue::Bool(value) => json!(value),
-        YamlValue::Number(number) if !number.is_finite() || number.abs() >= INEXACT => return None,
-        YamlValue::Number(number) if number.fract() == 0.0 => json!(*number as i64),
-        YamlValue::Number(number) => json!(number),
-        YamlValue::Timestamp(timestamp) => json!(timestamp.as_written()),
-        YamlValue::String(text) => json!(text),
-        YamlValue::List(items) => Value::Array(items.iter().map(json_of).collect::<Option<_>>()?),
-        YamlValue::Map(mapping) => {
-            let fields = mapping
-                .iter()
-                .map(|(name, value)| Some((name.to_owned(), json_of(value)?)));
-            Value::Object(fields.collect::<Option<_>>()?)
-        }
-    })
 }
 
 #[cfg(test)]

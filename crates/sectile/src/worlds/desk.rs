@@ -21,6 +21,7 @@ mod search_page;
 mod settings;
 mod shell;
 mod since;
+mod skills;
 mod text_page;
 mod tools;
 mod urls;
@@ -51,6 +52,7 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
         tools: tools::table(),
         describe: Some(describe::describe),
         prompts: prompts::table(),
+        skills: Some(skills::SKILLS),
         complete: Some(prompts::complete),
         console: Some(console::console()),
         sessions: true,

@@ -5,7 +5,7 @@ use std::path::Path;
 use sectile_markdown::Value as Yaml;
 use sectile_mcp::{JsonObject, access::random_bytes};
 use sectile_vault::JournalKey;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::OpenError;
 use crate::files;
@@ -54,7 +54,7 @@ pub(crate) fn arguments_digest(arguments: &JsonObject) -> String {
 }
 
 /// Numbers of this size and beyond are not all exact.
-pub(crate) const INEXACT: f64 = 9_007_199_254_740_992.0;
+const INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Converts a JSON value to a value of front matter; `None` if a number in it is out of range, or would become another one.
 pub(crate) fn yaml_value(value: &Value) -> Option<Yaml> {
@@ -73,6 +73,26 @@ pub(crate) fn yaml_value(value: &Value) -> Option<Yaml> {
                 .map(|(key, value)| Some((key.clone(), yaml_value(value)?)))
                 .collect::<Option<_>>()?,
         ),
+    })
+}
+
+/// Converts a value of front matter to JSON; `None` if a number in it is not exact.
+pub(crate) fn json_value(value: &Yaml) -> Option<Value> {
+    Some(match value {
+        Yaml::Null => Value::Null,
+        Yaml::Bool(value) => json!(value),
+        Yaml::Number(number) if !number.is_finite() || number.abs() >= INEXACT => return None,
+        Yaml::Number(number) if number.fract() == 0.0 => json!(*number as i64),
+        Yaml::Number(number) => json!(number),
+        Yaml::Timestamp(timestamp) => json!(timestamp.as_written()),
+        Yaml::String(text) => json!(text),
+        Yaml::List(items) => Value::Array(items.iter().map(json_value).collect::<Option<_>>()?),
+        Yaml::Map(mapping) => {
+            let fields = mapping
+                .iter()
+                .map(|(name, value)| Some((name.to_owned(), json_value(value)?)));
+            Value::Object(fields.collect::<Option<_>>()?)
+        }
     })
 }
 

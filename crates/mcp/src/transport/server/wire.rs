@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::model::{
     Annotations, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, MetaObject,
-    Prompt, PromptArgument, Reference, Resource, ResourceTemplate, Tool, ToolAnnotations,
+    Prompt, PromptArgument, Reference, Resource, ResourceContents, ResourceTemplate, Tool,
+    ToolAnnotations,
 };
 
 use crate::{
-    Access, CompletionReference, CompletionRequest, ToolCard,
+    Access, CacheHint, CompletionReference, CompletionRequest, ToolCard,
     call::error::invalid_params,
-    world::{naming::Naming, surface::BoundPrompt},
+    world::{naming::Naming, resource::ResourceContent, surface::BoundPrompt},
 };
 
 pub(super) fn wire_tool(card: &ToolCard, naming: &Naming<'_>) -> Tool {
@@ -45,6 +47,23 @@ pub(super) fn wire_resource(resource: crate::Resource) -> Resource {
         annotations
     });
     wire
+}
+
+/// Returns the content of a resource, and how long a client may cache it. Bytes that are not text are sent in base64.
+pub(super) fn wire_content(content: ResourceContent, uri: String) -> (ResourceContents, CacheHint) {
+    match content {
+        ResourceContent::Text(text) => {
+            let contents = ResourceContents::text(text.text, uri).with_mime_type(text.mime_type);
+            (contents, text.cache)
+        }
+        ResourceContent::SkillFile(file) => {
+            let contents = match String::from_utf8(file.bytes) {
+                Ok(text) => ResourceContents::text(text, uri),
+                Err(error) => ResourceContents::blob(STANDARD.encode(error.as_bytes()), uri),
+            };
+            (contents.with_mime_type(file.mime_type), CacheHint::LIVE)
+        }
+    }
 }
 
 pub(super) fn wire_template(

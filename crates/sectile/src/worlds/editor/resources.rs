@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_markdown::{DiffOptions, unified_diff};
 use sectile_mcp::{
     CacheHint, CallContext, Failure, Resource, ResourceListing, ResourceNotice, ResourceTemplate,
-    ResourceText, Resources,
+    ResourceText, Resources, encoded_path,
 };
 use sectile_vault::{
     NotePath,
@@ -201,7 +201,7 @@ fn uri(aspect: &str, path: &str, is_single: bool) -> String {
     if is_single {
         format!("{BASE}{aspect}")
     } else {
-        format!("{BASE}{aspect}/{}", encoded(path))
+        format!("{BASE}{aspect}/{}", encoded_path(path))
     }
 }
 
@@ -292,19 +292,6 @@ fn parsed(world: &EditorWorld, given: &str) -> Option<(Aspect, NotePath)> {
     (uri(name, path.as_str(), is_single) == given).then_some((*aspect, path))
 }
 
-/// Percent-encodes a path for a URI: everything except letters, digits, `-._~` and `/`.
-fn encoded(path: &str) -> String {
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded += &format!("%{byte:02X}");
-        }
-    }
-    encoded
-}
-
 fn decoded(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -328,7 +315,7 @@ mod tests {
     #[test]
     fn paths_survive_the_way_into_a_uri_and_back() {
         for path in ["a.md", "a b/ü.md", "100%.md", "a+b&c?.md", "日本/語.md"] {
-            let inside = encoded(path);
+            let inside = encoded_path(path);
             assert!(
                 inside.is_ascii() && !inside.contains([' ', '?', '#']),
                 "{inside}"
