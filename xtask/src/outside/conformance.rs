@@ -55,9 +55,17 @@ const FIXTURES: &str = "\
     input-required-result-tampered-state input-required-result-capability-check \
     input-required-result-ignore-extra-params input-required-result-validate-input";
 
+/// Scenarios about skills, which only the desk has, with the checks that must pass in the stateless version and in those
+/// before it. A check that is skipped is missing here, so that none can be skipped unnoticed.
+const SKILLS: [(&str, usize, usize); 3] = [
+    ("sep-2640-skills-directory", 7, 7),
+    // Two checks are about caching, which the earlier versions do not have.
+    ("sep-2640-skills-enumeration", 32, 30),
+    ("sep-2640-skills-manifest", 6, 6),
+];
+
 /// Scenarios about extensions that we do not declare.
 const EXTENSIONS: &str = "\
-    sep-2640-skills-directory sep-2640-skills-enumeration sep-2640-skills-manifest \
     tasks-lifecycle tasks-capability-negotiation tasks-wire-fields \
     tasks-request-state-removal tasks-mrtr-input tasks-request-headers \
     tasks-dispatch-and-envelope tasks-status-notifications tasks-required-task-error \
@@ -72,6 +80,7 @@ fn known() -> impl Iterator<Item = &'static str> {
     [WANTED, FIXTURES, EXTENSIONS]
         .into_iter()
         .flat_map(|names| names.split(' '))
+        .chain(SKILLS.map(|(name, ..)| name))
 }
 
 /// A scenario's name, and the versions it applies to.
@@ -82,8 +91,8 @@ struct Run<'a> {
     bench: &'a Bench,
     subject: &'a Subject,
     version: &'static str,
-    /// The file with the expected failures.
-    expected: PathBuf,
+    /// The file with the expected failures, if there is one.
+    expected: Option<PathBuf>,
     results: PathBuf,
 }
 
@@ -97,20 +106,24 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<CheckRow>> 
     table.record(check_table(&listed));
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for subject in subjects {
-        let Some((_, expected, _)) = EXPECTED.iter().find(|(kind, ..)| *kind == subject.kind)
-        else {
+        let expected = EXPECTED.iter().find(|(kind, ..)| *kind == subject.kind);
+        let has_skills = subject.kind == SubjectKind::Desk;
+        if expected.is_none() && !has_skills {
             continue;
-        };
+        }
         for version in VERSIONS {
             let run = Run {
                 bench,
                 subject,
                 version,
-                expected: bench.scripts.join(expected),
+                expected: expected.map(|(_, expected, _)| bench.scripts.join(expected)),
                 results: results.join(subject.name).join(version),
             };
             let listed = &listed;
-            jobs.push(Box::new(move || vec![run.all(listed)]));
+            jobs.push(match has_skills {
+                true => Box::new(move || vec![run.skills()]),
+                false => Box::new(move || vec![run.all(listed)]),
+            });
         }
     }
     let mut rows = vec![table];
@@ -186,14 +199,38 @@ impl Run<'_> {
         ));
         for (scenario, versions) in listed {
             let runs = is_wanted(scenario) && versions.iter().any(|known| known == self.version);
-            if runs && let Err(error) = self.one(scenario, &mut row) {
+            if runs && let Err(error) = self.one(scenario, &[], &mut row) {
                 row.record(Err(error.context(scenario.clone())));
             }
         }
         row
     }
 
-    fn one(&self, scenario: &str, row: &mut CheckRow) -> Result<()> {
+    /// Runs the scenarios about skills. They belong to no version, so they have to be forced into each.
+    fn skills(&self) -> CheckRow {
+        let name = format!(
+            "conformance, {} skills, {}",
+            self.subject.name, self.version
+        );
+        let mut row = CheckRow::new(name);
+        let is_stateless = Some(&self.version) == VERSIONS.last();
+        for (scenario, stateless, earlier) in SKILLS {
+            let wanted = if is_stateless { stateless } else { earlier };
+            let before = row.passed;
+            let outcome = self.one(scenario, &["--force"], &mut row);
+            let passed = row.passed - before;
+            let outcome = outcome.and_then(|()| match passed == wanted {
+                true => Ok(()),
+                false => bail!("{passed} checks passed, not {wanted}"),
+            });
+            if let Err(error) = outcome {
+                row.record(Err(error.context(scenario)));
+            }
+        }
+        row
+    }
+
+    fn one(&self, scenario: &str, more: &[&str], row: &mut CheckRow) -> Result<()> {
         let results = self.results.join(scenario);
         let mut command = self
             .bench
@@ -201,10 +238,12 @@ impl Run<'_> {
         command
             .args(["server", "--url", &self.subject.url])
             .args(["--scenario", scenario, "--spec-version", self.version])
-            .arg("--expected-failures")
-            .arg(&self.expected)
+            .args(more)
             .arg("--output-dir")
             .arg(&results);
+        if let Some(expected) = &self.expected {
+            command.arg("--expected-failures").arg(expected);
+        }
         let log = format!(
             "conformance-{}-{}-{scenario}",
             self.subject.name, self.version

@@ -26,9 +26,11 @@ enum ExpectedReply {
     Names(&'static str),
     /// A list of things with these names among others.
     Among(&'static str),
+    /// Skills with these names, one per line, whose files all have the digests that the list gave.
+    Verified(&'static str),
 }
 
-use ExpectedReply::{Among, Names, Text};
+use ExpectedReply::{Among, Names, Text, Verified};
 
 fn request(words: impl Into<String>, at: &'static str, expected: ExpectedReply) -> Request {
     Request {
@@ -89,12 +91,19 @@ fn desk() -> Vec<Request> {
     let edit = format!("edit --tool-arg id={NOTE}#Second new=Some+text.");
     let field = format!("set_fields --tool-arg id={NOTE} set={{\"status\":\"open\"}}");
     let found = "search --tool-arg query=status:open";
+    let verified = "skills/list --verify --require-digests";
+    let skill = "skills/get --uri skill://skills/release-notes/SKILL.md";
+    let folder = "resources/directory/read --uri skill://skills/release-notes";
+    let children = "release-notes assets references scripts";
     vec![
         list_tools(Names(DESK_TOOLS)),
         call(&outline, "/structuredContent/items/0/title", Text("First")),
         call(&edit, "/content/0/type", Text("text")),
         call(&field, "/structuredContent/id", Text(NOTE)),
         call(found, "/structuredContent/results/0/id", Text(NOTE)),
+        request(verified, "", Verified("release-notes working-at-the-desk")),
+        request(skill, "/skill/frontmatter/license", Text("MIT")),
+        request(folder, "/resources", Names(children)),
     ]
 }
 
@@ -277,6 +286,9 @@ fn ask(
     {
         bail!("the answer contains `{sentinel}`");
     }
+    if let Verified(names) = request.expected {
+        return check_verified(names, said);
+    }
     let answer: Value = serde_json::from_str(said).context("the answer is not JSON")?;
     check(request, answer.get("result").unwrap_or(&answer))
 }
@@ -295,9 +307,37 @@ fn check(request: &Request, result: &Value) -> Result<()> {
         Text(text) => found == text,
         Among(wanted) => has_all(wanted),
         Names(wanted) => has_all(wanted) && names.len() == wanted.split_whitespace().count(),
+        // Its reply is not one value.
+        Verified(_) => false,
     };
     if !is_met {
         bail!("not what was expected at {}: {found}", request.at);
+    }
+    Ok(())
+}
+
+/// Checks the lines about skills whose files the Inspector has read.
+fn check_verified(wanted: &str, said: &str) -> Result<()> {
+    let mut names = Vec::new();
+    for line in said.lines().filter(|line| !line.is_empty()) {
+        let skill: Value = serde_json::from_str(line).context("a line is not JSON")?;
+        let files = skill["files"].as_array().context("a skill has no files")?;
+        let is_verified = |file: &Value| file["status"] == "verified";
+        if files.is_empty() || !files.iter().all(is_verified) {
+            bail!("not every file is verified: {skill}");
+        }
+        for remarks in ["conformance", "frontmatter"] {
+            if skill[remarks]
+                .as_array()
+                .is_none_or(|found| !found.is_empty())
+            {
+                bail!("the Inspector objects: {skill}");
+            }
+        }
+        names.extend(skill["name"].as_str().map(str::to_owned));
+    }
+    if !names.iter().map(String::as_str).eq(wanted.split(' ')) {
+        bail!("other skills than expected: {names:?}");
     }
     Ok(())
 }

@@ -31,6 +31,28 @@ const NOTES: &[(&str, &str)] = &[
     ),
 ];
 
+/// A skill with files of several kinds, which the desk has in addition.
+const SKILL: &[(&str, &[u8])] = &[
+    (
+        "skills/release-notes/SKILL.md",
+        b"---\nname: release-notes\ndescription: Write the notes of a release from its changes.\n\
+          license: MIT\nmetadata:\n  version: \"1.10\"\n  since: 2026-01-01\n---\n# Release notes\n\n\
+          Keep to [the style](references/style.md).\n",
+    ),
+    (
+        "skills/release-notes/references/style.md",
+        b"# Style\n\nShort sentences.\n",
+    ),
+    (
+        "skills/release-notes/scripts/collect.sh",
+        b"git log --oneline\n",
+    ),
+    (
+        "skills/release-notes/assets/seal.bin",
+        b"\x00\xff\xfenot text",
+    ),
+];
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SubjectKind {
     Vault,
@@ -119,6 +141,9 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
     let subject = |kind, name, world, document: &str| -> Result<Subject> {
         let folder = bench.folder.join(name);
         write_notes(&folder)?;
+        if kind == SubjectKind::Desk {
+            write_files(&folder, SKILL)?;
+        }
         Ok(Subject {
             kind,
             name,
@@ -171,10 +196,14 @@ fn write_notes(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         fs::remove_dir_all(folder)?;
     }
-    for (path, text) in NOTES {
+    write_files(folder, NOTES)
+}
+
+fn write_files(folder: &Path, files: &[(&str, impl AsRef<[u8]>)]) -> Result<()> {
+    for (path, bytes) in files {
         let path = folder.join(path);
-        fs::create_dir_all(path.parent().context("a note is in a folder")?)?;
-        fs::write(path, text)?;
+        fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+        fs::write(path, bytes)?;
     }
     Ok(())
 }

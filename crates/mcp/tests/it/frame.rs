@@ -26,6 +26,8 @@ mod readiness;
 mod roots;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
+/// Skills, in both eras.
+mod skills;
 /// Answers and errors that are text.
 mod texts;
 /// The same server over HTTP, without the binary around it.

@@ -34,6 +34,8 @@ mod roots;
 mod search;
 /// Reading a desk with several roots.
 mod several_roots;
+/// Skills in the folder, and the desk's own.
+mod skills;
 /// Folders that are not what they seem, and disks that cannot be written.
 mod untrusted;
 /// The tools that write.

@@ -64,18 +64,18 @@ impl McpServer {
         let surface = Arc::clone(&self.surface);
         let caller = self.caller(context);
         let is_stateless = caller.is_stateless();
-        let (mut result, cache) = match method {
+        let mut result = match method {
             SkillMethod::List => {
                 let page: PaginatedRequestParams = decoded(&params)?;
                 let start = free_page_start(Some(&page))?;
                 let page = surface.list_skills(start, caller).await?;
                 let list = ("skills", Value::Array(page.entries));
-                (paged(list, page.next_cursor), Some(CacheHint::LIVE))
+                paged(list, page.next_cursor)
             }
             SkillMethod::Get => {
                 let SkillAddress { uri } = decoded(&params)?;
                 let skill = surface.get_skill(uri, caller).await?;
-                (paged(("skill", skill), None), Some(CacheHint::LIVE))
+                paged(("skill", skill), None)
             }
             SkillMethod::ReadDirectory => {
                 let SkillAddress { uri } = decoded(&params)?;
@@ -84,19 +84,14 @@ impl McpServer {
                 let page = surface.read_directory(uri, start, caller).await?;
                 let children = page.entries.into_iter().map(wire_child);
                 let children: Vec<Resource> = children.collect();
-                (
-                    paged(("resources", json!(children)), page.next_cursor),
-                    None,
-                )
+                paged(("resources", json!(children)), page.next_cursor)
             }
         };
         // Earlier revisions know neither the kind of a result nor how long it may be cached.
         if is_stateless {
             result.insert("resultType".to_owned(), json!("complete"));
-            if let Some(cache) = cache {
-                result.insert("ttlMs".to_owned(), json!(cache.ttl_ms));
-                result.insert("cacheScope".to_owned(), json!(cache.scope()));
-            }
+            result.insert("ttlMs".to_owned(), json!(CacheHint::LIVE.ttl_ms));
+            result.insert("cacheScope".to_owned(), json!(CacheHint::LIVE.scope()));
         }
         Ok(CustomResult::new(Value::Object(result)))
     }
