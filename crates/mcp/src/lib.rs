@@ -43,7 +43,7 @@ pub use self::{
             Resource, ResourceListing, ResourceNotice, ResourceTemplate, ResourceText, Resources,
         },
         schema::{JsonObject, input_schema, output_schema},
-        skill::{SkillFiles, Skills, encoded_path},
+        skill::{OpenedSkills, SkillFiles, SkillPurpose, Skills, encoded_path},
         surface::{
             Describer, LazySchema, RefusalObject, Surface, SurfaceLimits, ToolCard, UnknownTool,
             WorldCard, WorldSpec, fixed_part,

@@ -29,6 +29,8 @@ const DIRECTORY: &str = "inode/directory";
 const MAX_FILES: usize = 512;
 /// The most bytes of all files of a skill, from the specification.
 const MAX_BYTES: u64 = 16 << 20;
+/// The longest `SKILL.md` in bytes: it is read for every listing, and a model is meant to read all of it.
+const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 /// The longest front matter as JSON, in bytes: sixteen times the longest description. It is part of every listing.
 const MAX_FRONT_MATTER_BYTES: usize = 16 << 10;
 /// The longest description in characters, from the Agent Skills specification.
@@ -39,7 +41,19 @@ const MAX_NAME_CHARS: usize = 64;
 /// The skills of a world whose state is `S`.
 pub struct Skills<S: 'static> {
     /// Opens the skills that exist for the caller, apart from what policies hide.
-    pub open: fn(&S, &CallContext) -> Result<Box<dyn SkillFiles>, Failure>,
+    pub open: fn(&S, &CallContext, SkillPurpose) -> OpenedSkills,
+}
+
+/// The files of the skills, or the reason why they cannot be opened.
+pub type OpenedSkills = Result<Box<dyn SkillFiles>, Failure>;
+
+/// What skills are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkillPurpose {
+    /// A listing, which may leave out what is not known yet.
+    Listing,
+    /// A single skill or file: if it is not known yet, the call waits or fails.
+    Use,
 }
 
 /// The files of all folders that may be skills, at one moment. Paths have `/` between their parts, and a path has one
@@ -332,9 +346,8 @@ impl<'a> VisibleSkills<'a> {
 
     /// Returns the head of the skill in a folder, if it is one.
     fn head(&self, folder: &str) -> Option<SkillHead> {
-        let bytes = self
-            .files
-            .read(&format!("{folder}/{MANIFEST}"), MAX_BYTES)?;
+        let path = format!("{folder}/{MANIFEST}");
+        let bytes = self.files.read(&path, MAX_MANIFEST_BYTES)?;
         Some(SkillHead {
             bytes: bytes.len() as u64,
             front_matter: self.checked(folder, &bytes)?,
@@ -343,6 +356,9 @@ impl<'a> VisibleSkills<'a> {
 
     /// Returns the front matter of a `SKILL.md`, if it makes the folder a skill.
     fn checked(&self, folder: &str, bytes: &[u8]) -> Option<JsonObject> {
+        if bytes.len() as u64 > MAX_MANIFEST_BYTES {
+            return None;
+        }
         let front_matter = self.files.front_matter(bytes)?;
         let text = |key: &str| front_matter.get(key).and_then(Value::as_str);
         let description = text("description")?;

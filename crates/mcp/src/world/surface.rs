@@ -13,8 +13,9 @@ use tokio::sync::broadcast;
 use crate::{
     Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
     CompletionRequest, Console, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler,
-    JsonObject, NoObserver, Observer, Pace, Policy, Prompt, RefusedCall, Resource, ResourceListing,
-    ResourceNotice, ResourceTemplate, Resources, Schema, SkillFiles, Skills, Tool,
+    JsonObject, NoObserver, Observer, OpenedSkills, Pace, Policy, Prompt, RefusedCall, Resource,
+    ResourceListing, ResourceNotice, ResourceTemplate, Resources, Schema, SkillPurpose, Skills,
+    Tool,
     access::AccessTarget,
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -362,7 +363,7 @@ type BlockingHandler =
 type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 type Lister = Box<dyn Fn(&CallContext) -> Result<ResourceListing, Failure> + Send + Sync>;
 type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
-type BoundSkills = Box<dyn Fn(&CallContext) -> Result<Box<dyn SkillFiles>, Failure> + Send + Sync>;
+type BoundSkills = Box<dyn Fn(&CallContext, SkillPurpose) -> OpenedSkills + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
 type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
@@ -481,7 +482,8 @@ impl Surface {
                 .map(|resources| bind_resources(&resources, &state)),
             skills: spec.skills.map(|skills| {
                 let (state, open) = (Arc::clone(&state), skills.open);
-                let bound: BoundSkills = Box::new(move |context| open(&state, context));
+                let bound: BoundSkills =
+                    Box::new(move |context, purpose| open(&state, context, purpose));
                 bound
             }),
             prompts: spec

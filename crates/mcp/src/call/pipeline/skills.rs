@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{EarlyReturn, Label, SLOW_READ};
 use crate::{
-    Access, AnswerFacts, CallContext, Failure, FailureKind, JsonObject, Resource, Surface,
+    Access, AnswerFacts, CallContext, Failure, FailureKind, JsonObject, Resource, SkillPurpose,
+    Surface,
     call::{
         caller::{Caller, ElicitationMode},
         error::Refusal,
@@ -19,13 +20,6 @@ use crate::{
         skill::{SkillBudget, SkillChild, SkillPolicy, VisibleSkills},
     },
 };
-
-/// What skills are looked at for, which decides what policies hide.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SkillPurpose {
-    Listing,
-    Use,
-}
 
 /// An entry of a listing of resources that has not been made yet.
 enum PendingResource {
@@ -204,7 +198,7 @@ impl Surface {
             let what = "The world has no skills.";
             return Err(Failure::new(FailureKind::Internal, what));
         };
-        let files = open(context)?;
+        let files = open(context, purpose)?;
         let shows_all =
             purpose == SkillPurpose::Listing && self.policy.visibility.mode == Mode::Passthrough;
         let shows = |uri: &str| match shows_all {

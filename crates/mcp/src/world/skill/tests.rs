@@ -113,6 +113,18 @@ fn a_skill_has_the_name_of_its_folder_and_a_description() {
         let drawer = Drawer::default().with("a/SKILL.md", text.as_bytes());
         assert!(drawer.visible(&[]).is_empty(), "{text:?}");
     }
+    let mut long = json!({ "name": "a", "description": "x" })
+        .to_string()
+        .into_bytes();
+    long.push(b'\n');
+    long.resize(MAX_MANIFEST_BYTES as usize, b'x');
+    let drawer = Drawer::default().with("a/SKILL.md", &long);
+    assert_eq!(drawer.visible(&[]).len(), 1);
+    assert!(drawer.seen(&[], |skills| skills.resource("a").is_some()));
+    long.push(b'x');
+    let drawer = Drawer::default().with("a/SKILL.md", &long);
+    assert!(drawer.visible(&[]).is_empty());
+    assert!(drawer.seen(&[], |skills| skills.resource("a").is_none()));
     let much =
         json!({ "name": "a", "description": "x", "more": "y".repeat(MAX_FRONT_MATTER_BYTES) });
     let drawer = Drawer::default().with("a/SKILL.md", much.to_string().as_bytes());

@@ -62,7 +62,7 @@ impl SkillFiles for ShelfSkills {
 fn skilled() -> WorldSpec<Shelf> {
     WorldSpec {
         skills: Some(Skills {
-            open: |_, _| Ok(Box::new(ShelfSkills)),
+            open: |_, _, _| Ok(Box::new(ShelfSkills)),
         }),
         ..spec()
     }
@@ -439,13 +439,13 @@ async fn a_skill_that_callers_may_not_use_exists_and_is_refused() {
 async fn a_world_that_fails_or_panics_is_answered_for() {
     let failing = WorldSpec {
         skills: Some(Skills {
-            open: |_, _| Err(Failure::new(FailureKind::Unavailable, "The shelf is gone.")),
+            open: |_, _, _| Err(Failure::new(FailureKind::Unavailable, "The shelf is gone.")),
         }),
         ..spec()
     };
     let panicking = WorldSpec {
         skills: Some(Skills {
-            open: |_, _| panic!("for the test"),
+            open: |_, _, _| panic!("for the test"),
         }),
         ..spec()
     };

@@ -3,11 +3,15 @@
 //! The index says which files there are, so that whatever is hidden is not there. Bytes are read from disk in the call,
 //! without following links. The text of a skill is data from the folder: it is handed out, and never acted on.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use sectile_library::live_folder::FolderState;
+use sectile_library::{LibraryError, live_folder::FolderState};
 use sectile_markdown::{Source, Value};
-use sectile_mcp::{CallContext, Failure, JsonObject, SkillFiles, Skills};
+use sectile_mcp::{CallContext, JsonObject, OpenedSkills, SkillFiles, SkillPurpose, Skills};
 use sectile_vault::{NotePath, Root};
 
 use super::{
@@ -22,6 +26,10 @@ pub(super) const SKILLS: Skills<DeskWorld> = Skills { open };
 const MANIFEST: &str = "SKILL.md";
 /// The longest front matter that is parsed, in bytes: the frame leaves out what is a quarter of that as JSON.
 const MAX_YAML_BYTES: usize = 64 << 10;
+
+/// How long a listing waits for a folder that was never read. Clients list when they connect, and some connect to nothing
+/// else meanwhile; a folder that takes longer is in the next listing.
+const LISTING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The folder of our own skill. A folder of the same path in a root is not served.
 const OWN: &str = "working-at-the-desk";
@@ -44,13 +52,17 @@ struct SkillRoot {
     state: Arc<FolderState>,
 }
 
-fn open(world: &DeskWorld, context: &CallContext) -> Result<Box<dyn SkillFiles>, Failure> {
-    let stop = || context.cancelled.is_cancelled();
+fn open(world: &DeskWorld, context: &CallContext, purpose: SkillPurpose) -> OpenedSkills {
+    let began = Instant::now();
+    let is_over = || purpose == SkillPurpose::Listing && began.elapsed() >= LISTING_PATIENCE;
+    let stop = || context.cancelled.is_cancelled() || is_over();
     let mut roots = Vec::new();
     for root in world.roots_for(context).iter() {
         // An entry lists all files of a skill, so nothing may be missing.
-        let state = root.folder.index.complete(&stop);
-        let state = state.map_err(|error| library_failure(&error))?;
+        let state = match root.folder.index.complete(&stop) {
+            Err(LibraryError::Cancelled) if is_over() => continue,
+            state => state.map_err(|error| library_failure(&error))?,
+        };
         if !state.progress().is_complete {
             let what = "The folder has not been read in full yet.";
             return Err(failure(&IO, what.to_owned(), ""));
