@@ -35,7 +35,7 @@ use self::{
     },
 };
 use crate::{
-    Access, Connection, JsonObject, ResourceNotice, Surface,
+    Access, CacheHint, Connection, JsonObject, ResourceNotice, Surface,
     call::{
         caller::Caller,
         elicitation::ElicitationReply,
@@ -45,6 +45,7 @@ use crate::{
         structured::StructuredPlacement,
     },
     world::{
+        app,
         listing::{only_page, page_start},
         surface::BoundResources,
     },
@@ -108,6 +109,14 @@ impl McpServer {
         connection.ok_or_else(method_not_found)
     }
 
+    /// Adds the extensions that exist for the sender of a request.
+    fn declare(&self, capabilities: &mut ServerCapabilities, request: &RequestContext<RoleServer>) {
+        if self.surface.lists_apps(caller_role(request)) {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.extend(app::extension());
+        }
+    }
+
     /// Returns the resources, for methods that exist only if there are any.
     fn resources(&self) -> Result<&BoundResources, ErrorData> {
         self.surface.resources.as_ref().ok_or_else(method_not_found)
@@ -157,6 +166,7 @@ impl ServerHandler for McpServer {
                 // No notice could ever reach this client.
                 (resources.subscribe, resources.list_changed) = (None, None);
             }
+            self.declare(&mut result.capabilities, &context);
             Ok(result)
         })?;
         result.instructions = self.surface.instructions_for(self.caller(context)).await;
@@ -187,6 +197,7 @@ impl ServerHandler for McpServer {
             let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
             result.ttl_ms = self.surface.table_cache().ttl_ms;
             result.cache_scope = self.surface.table_cache().scope();
+            self.declare(&mut result.capabilities, &context);
             Ok(result)
         })?;
         result.instructions = self.surface.instructions_for(self.caller(context)).await;
@@ -202,12 +213,22 @@ impl ServerHandler for McpServer {
             only_page(request.as_ref())?;
             let caller_role = caller_role(&context);
             let naming = self.surface.naming(caller_role);
-            let listed = self.surface.listed_tools(caller_role);
-            let mut result = ListToolsResult::with_all_items(
-                listed.map(|card| wire_tool(card, &naming)).collect(),
-            );
-            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
-            result.cache_scope = Some(self.surface.table_cache().scope());
+            let capabilities = context.client_capabilities();
+            let shows_apps = capabilities
+                .is_some_and(|capabilities| app::shows_apps(&capabilities))
+                && self.surface.lists_apps(caller_role);
+            let listed = self.surface.listed_tools(caller_role).map(|card| {
+                let app = self.surface.listed_app(card, caller_role);
+                wire_tool(card, &naming, app.filter(|_| shows_apps))
+            });
+            let mut result = ListToolsResult::with_all_items(listed.collect());
+            let cache = CacheHint {
+                // Other clients get a listing that does not name apps.
+                shared: self.surface.table_cache().shared && !shows_apps,
+                ..self.surface.table_cache()
+            };
+            result.ttl_ms = Some(cache.ttl_ms);
+            result.cache_scope = Some(cache.scope());
             Ok(result)
         })
     }
@@ -284,8 +305,11 @@ impl ServerHandler for McpServer {
         let content = Arc::clone(&self.surface)
             .read_resource(request.uri.clone(), self.caller(context))
             .await?;
-        let text =
+        let mut text =
             ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
+        if let Some(fields) = app::resource_fields(content.mime_type) {
+            text = text.with_meta(MetaObject(fields));
+        }
         let mut result = ReadResourceResult::new(vec![text]);
         result.ttl_ms = Some(content.cache.ttl_ms);
         result.cache_scope = Some(content.cache.scope());

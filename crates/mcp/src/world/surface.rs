@@ -147,6 +147,8 @@ pub struct ToolCard {
     pub output: Option<LazySchema>,
     /// Other names of arguments that are accepted but not listed.
     pub aliases: Vec<ArgumentAlias>,
+    /// URI of the resource that hosts show to people beside its calls, if there is one.
+    pub app: Option<&'static str>,
 }
 
 /// A schema that is generated on first use.
@@ -206,6 +208,7 @@ impl<S> Tool<S> {
             input: LazyLock::new(input),
             output: self.output.map(LazyLock::new),
             aliases: self.aliases,
+            app: self.app,
         };
         (card, self.pace, self.handler)
     }
@@ -563,7 +566,10 @@ impl Surface {
             return Ok(ResourceListing::default());
         };
         let mut listing = (resources.list)(context)?;
-        let is_listed = |resource: &Resource| self.lists(&resource.uri, Access::Read, caller_role);
+        let is_listed = |resource: &Resource| {
+            self.lists(&resource.uri, Access::Read, caller_role)
+                && self.lists_tool_of(resource, caller_role)
+        };
         listing.resources.retain(is_listed);
         Ok(listing)
     }

@@ -10,7 +10,11 @@ use sectile_markdown::{
     edit::{Edit, EditError, EditOutcome, EditableDocument},
 };
 
-use super::{DocumentWriter, conflict::MOST_BYTES_BACK, plan::{PlannedChange, PlannedDocument}};
+use super::{
+    DocumentWriter,
+    conflict::MOST_BYTES_BACK,
+    plan::{PlannedChange, PlannedDocument},
+};
 use crate::{
     NotePath,
     editor::{
