@@ -281,7 +281,7 @@ impl<S> WorldSpec<S> {
         }
     }
 
-    /// Returns the templates that policies may name.
+    /// Returns the templates that policies may name, and the apps of the tools.
     fn all_families(&self) -> Vec<String> {
         let templates = self
             .resources
@@ -290,9 +290,11 @@ impl<S> WorldSpec<S> {
         let mut all: Vec<String> = templates
             .map(|template| template.uri_template.clone().into_owned())
             .collect();
-        for family in &self.families {
-            if !all.contains(family) {
-                all.push(family.clone());
+        let apps = self.tools.iter().filter_map(|tool| tool.app);
+        let apps = apps.map(str::to_owned);
+        for family in self.families.iter().cloned().chain(apps) {
+            if !all.contains(&family) {
+                all.push(family);
             }
         }
         all

@@ -110,6 +110,7 @@
     const isPreview = typeof answer.plan === "string";
     const [question, statement] = TITLES[state.tool] ?? ["Make this change?", "The change was made"];
     const isUnchanged = (answer.notes ?? []).some((note) => note.startsWith("unchanged"));
+    part("card").dataset.tool = state.tool ?? "";
     title(isPreview ? question : isUnchanged ? "Nothing changes" : statement);
     if (state.tool === "rename" && state.input?.id && state.input?.to) {
       fact("From", String(state.input.id));
@@ -210,7 +211,10 @@
     if (result.isError) {
       const text = textOf(result);
       if (PASSING.some((code) => text.startsWith(code))) outcome(text);
-      else end(text);
+      else {
+        title("The change was refused");
+        end(text);
+      }
       await tell(`The person approved the previewed change, but it was refused: ${text}`);
       return;
     }

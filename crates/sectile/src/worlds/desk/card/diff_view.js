@@ -46,11 +46,12 @@ function diffView(change) {
   };
 
   const hunk = (head) => {
-    const range = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@/.exec(head);
-    if (!range) return element("p", "diff-hunk", head);
-    const [first, length] = [Number(range[1]), Number(range[2] ?? 1)];
-    const last = first + length - 1;
-    const text = length < 2 ? `Line ${first}` : `Lines ${first} to ${last}`;
+    const ranges = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(head);
+    if (!ranges) return element("p", "diff-hunk", head);
+    const [oldFirst, oldLength, newFirst, newLength] = ranges.slice(1).map((number) => Number(number ?? 1));
+    // Where nothing is left, the lines are those before the change.
+    const [first, length] = newLength > 0 ? [newFirst, newLength] : [oldFirst, oldLength];
+    const text = length === 1 ? `Line ${first}` : `Lines ${first} to ${first + length - 1}`;
     return element("p", "diff-hunk", text);
   };
 
