@@ -48,10 +48,7 @@
   /** Takes over what the host says about its looks, and which tool was called. */
   function adapt(context) {
     const root = document.documentElement;
-    if (context.theme === "light" || context.theme === "dark") {
-      root.dataset.theme = context.theme;
-      root.style.colorScheme = context.theme;
-    }
+    if (context.theme === "light" || context.theme === "dark") root.style.colorScheme = context.theme;
     for (const name of ["--font-sans", "--font-mono"]) {
       const value = context.styles?.variables?.[name];
       if (typeof value === "string") root.style.setProperty(name, value);
@@ -159,7 +156,7 @@
 
   /** Lets the person decide. */
   function offer(change) {
-    if (!state.capabilities.serverTools || state.input === undefined) {
+    if (!state.capabilities.serverTools || state.input === undefined || !state.tool) {
       outcome("Nothing was written. This host does not let a card apply a change; ask the assistant to do it.");
       return;
     }
