@@ -37,6 +37,9 @@ pub struct UnifiedDiff {
     pub text: String,
     /// Whether lines were cut off at the end by `max_bytes`. The last hunk then has fewer lines than its header says.
     pub truncated: bool,
+    /// The number of added and removed lines that were cut off. There are never more; there are fewer if a region beyond
+    /// the cut, which is not compared, has lines in common.
+    pub left_out: usize,
 }
 
 /// Returns the replacements that turn `old` into `new`, each of whole lines. The bytes need not be text.
@@ -81,12 +84,17 @@ pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> 
     let mut room = MAX_COMPARED_IN_ALL;
     // Two regions never share a hunk, and a region that is not shown need not be compared.
     for region in changed_regions(&old, &new, &part.changes, options.context) {
+        if writer.diff.truncated {
+            writer.diff.left_out += region.lines();
+            continue;
+        }
         let edits = differing_lines(&old, region.old, &new, region.new, &mut room);
         for edits in hunks(&edits, options.context) {
-            let hunk = Hunk::new(&old, &new, edits, options.context);
-            if !hunk.write(&heading, part.lines_before, &mut writer) {
-                return writer.diff;
-            }
+            Hunk::new(&old, &new, edits, options.context).write(
+                &heading,
+                part.lines_before,
+                &mut writer,
+            );
             heading.clear();
         }
     }
@@ -298,6 +306,11 @@ fn settle(mut edits: Vec<LineReplacement>, old: &[u32], new: &[u32]) -> Vec<Line
 }
 
 impl LineReplacement {
+    /// Returns the number of lines, removed and added.
+    fn lines(&self) -> usize {
+        self.old.len() + self.new.len()
+    }
+
     fn down(&self, old_by: usize, new_by: usize) -> Self {
         Self {
             old: self.old.start + old_by..self.old.end + old_by,
@@ -492,15 +505,26 @@ impl<'a> Hunk<'a> {
             .is_some_and(|first| ends.any(|end| end != first))
     }
 
-    /// Writes the hunk below `heading`. Returns whether there was room for all of it.
-    fn write(&self, heading: &str, lines_before: usize, writer: &mut Writer) -> bool {
+    /// Writes the hunk below `heading`, and counts the changed lines for which there is no room.
+    fn write(&self, heading: &str, lines_before: usize, writer: &mut Writer) {
+        let changed: usize = self.edits.iter().map(LineReplacement::lines).sum();
+        if writer.diff.truncated {
+            writer.diff.left_out += changed;
+            return;
+        }
         let shown = self.shown.down(lines_before, lines_before);
         let (old, new) = (HunkRange(&shown.old), HunkRange(&shown.new));
         let show_ends = self.has_different_line_ends();
-        writer.push(&format!("{heading}@@ -{old} +{new} @@\n"))
-            && self
-                .lines()
-                .all(|(sign, line)| writer.push(&diff_line(sign, line, show_ends)))
+        let mut written = 0;
+        let is_whole = writer.push(&format!("{heading}@@ -{old} +{new} @@\n"))
+            && self.lines().all(|(sign, line)| {
+                let has_room = writer.push(&diff_line(sign, line, show_ends));
+                written += usize::from(has_room && sign != ' ');
+                has_room
+            });
+        if !is_whole {
+            writer.diff.left_out += changed - written;
+        }
     }
 }
 

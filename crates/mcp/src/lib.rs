@@ -31,6 +31,7 @@ pub use self::{
     },
     transport::{http, stdio},
     world::{
+        app::APP_TYPE,
         completion::{Completer, CompletionReference, CompletionRequest},
         console::{
             CREDENTIAL, Console, ConsoleAsset, ConsoleNotice, ConsolePage, FORM_TOKEN, MenuEntry,

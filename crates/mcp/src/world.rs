@@ -1,5 +1,6 @@
 //! The parts of a world (tools, prompts, resources, skills and their schemas) and the surface that serves them.
 
+pub(crate) mod app;
 pub(crate) mod completion;
 pub(crate) mod console;
 pub(crate) mod listing;

@@ -44,6 +44,7 @@ pub use self::{
             Operation, PlaceText, Placement, RelativePlacement, RenameDocument, RenameFolder,
             RenameSection, Scope, SetFrontMatter, TextPlace, UpdateSection,
         },
+        plan::is_plan,
         report::{DocumentReport, StepReport, WriteReport},
         undo::UndoRequest,
     },

@@ -27,6 +27,10 @@ const OURS: &[(&str, &str)] = &[
         "crates/sectile/test_data/section_source.json",
         "our own documents, and the answers of the contract's original",
     ),
+    (
+        "crates/sectile/src/worlds/desk/card/",
+        "the page that we wrote for reviews",
+    ),
     ("model/checkpoints/", "weights that we trained"),
     ("model/classes.tsv", "written by classes.py"),
     ("model/requirements-bench.txt", "names of packages"),

@@ -409,6 +409,12 @@ proptest! {
         prop_assert!(cut.text.len() <= max_bytes && full.starts_with(&cut.text));
         prop_assert_eq!(cut.truncated, full.len() > max_bytes);
         prop_assert!(cut.truncated || cut.text == full);
+        let changed = |diff: &str| {
+            let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
+            lines.filter(|line| line.starts_with(['+', '-'])).count()
+        };
+        prop_assert!(changed(&cut.text) + cut.left_out >= changed(&full));
+        prop_assert!(cut.truncated || cut.left_out == 0);
         prop_assert!(cut.text.is_empty() || cut.text.ends_with('\n'));
     }
 }

@@ -33,6 +33,7 @@ use crate::{
         policy::CallerRole,
         request_facts::RequestFacts,
     },
+    world::app::shows_apps,
 };
 
 /// The shortest time between two reports of progress.
@@ -135,6 +136,12 @@ impl Caller {
         elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
     }
 
+    /// Returns whether the client shows apps to people.
+    pub(crate) fn shows_apps(&self) -> bool {
+        let capabilities = self.request.client_capabilities();
+        capabilities.is_some_and(|capabilities| shows_apps(&capabilities))
+    }
+
     /// Returns whether the client hides JSON-RPC errors, or all but their message, from its model.
     pub(crate) fn hides_errors(&self) -> bool {
         let client = self.client();
@@ -176,6 +183,7 @@ impl Caller {
             Pace::Quick => None,
             Pace::Slow => self.client_name(),
         };
+        let shows_apps = pace == Pace::Slow && self.shows_apps();
         let Self {
             request,
             connection,
@@ -194,6 +202,7 @@ impl Caller {
             is_stateless,
             identity,
             client,
+            shows_apps,
             progress: Progress::new(&request, sender.as_ref()),
             client_messages: sender,
             surface: Some(Arc::clone(surface)),

@@ -28,6 +28,9 @@ pub struct CallContext {
     /// The client's name for itself and its version, for tools that keep a history of who did what or suit their answers
     /// to the client. Tools of [`Pace::Quick`](crate::Pace::Quick) never get it.
     pub client: Option<String>,
+    /// Whether the client shows apps to people, and passes the `_meta` of answers on to them. Tools of
+    /// [`Pace::Quick`](crate::Pace::Quick) are never told.
+    pub shows_apps: bool,
     /// Reports progress to the caller.
     pub progress: Progress,
     pub(crate) client_messages: Option<ClientSender>,
@@ -47,6 +50,7 @@ impl CallContext {
             is_stateless: false,
             identity: None,
             client: None,
+            shows_apps: false,
             progress: Progress::SILENT,
             client_messages: None,
             surface: None,

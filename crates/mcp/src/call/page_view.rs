@@ -115,6 +115,7 @@ impl Surface {
             is_stateless: false,
             identity,
             client: Some(CLIENT.to_owned()),
+            shows_apps: false,
             progress: Progress::SILENT,
             client_messages: None,
             surface: Some(Arc::clone(self)),

@@ -344,6 +344,10 @@ impl Surface {
         }
         let caller_role = caller.caller_role();
         self.exists(&uri, Access::Read, caller_role, || Refusal::UnknownResource)?;
+        let owned = self.app_presence(&uri, caller_role);
+        owned
+            .ok_or(Refusal::UnknownResource)?
+            .map_err(|absence| EarlyReturn::Hidden(absence, Refusal::UnknownResource.into()))?;
         let surface = Arc::clone(self);
         let name = uri.clone();
         let read =

@@ -215,6 +215,7 @@ mod tests {
         bounds::{MAX_ID_BYTES, MAX_VALUES},
         *,
     };
+    use crate::world::app::{extension, shows_apps};
 
     fn check(message: &str, expected: Option<(i32, Option<i64>)>) {
         let answer = match decode(message.as_bytes()) {
@@ -317,6 +318,13 @@ mod tests {
                 "experimental": { "x": { "list": vec![0; bulk] } },
                 "elicitation": { "form": {} },
                 "roots": { "listChanged": true },
+                "extensions": {
+                    "x": { "list": vec![0; bulk] },
+                    "io.modelcontextprotocol/ui": {
+                        "mimeTypes": ["text/html;profile=mcp-app"],
+                        "list": vec![0; bulk],
+                    },
+                },
             });
             let client = json!({ "name": "é".repeat(bulk), "version": "1", "title": "T" });
             let params = json!({
@@ -336,6 +344,9 @@ mod tests {
             let params = initialize.params;
             assert_eq!(params.protocol_version.as_str(), "2025-11-25");
             assert!(params.capabilities.experimental.is_none());
+            assert!(shows_apps(&params.capabilities));
+            let extensions = params.capabilities.extensions;
+            assert_eq!(extensions, Some(extension()));
             let elicitation = params.capabilities.elicitation.expect("forms");
             assert!(elicitation.form.is_some());
             assert_eq!(params.client_info.name, "é".repeat(bulk.min(64)));

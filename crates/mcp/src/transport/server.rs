@@ -38,7 +38,7 @@ use self::{
     },
 };
 use crate::{
-    Access, Connection, JsonObject, ResourceNotice, Surface,
+    Access, CacheHint, Connection, JsonObject, ResourceNotice, Surface,
     call::{
         caller::Caller,
         elicitation::ElicitationReply,
@@ -47,7 +47,10 @@ use crate::{
         request_facts::RequestFacts,
         structured::StructuredPlacement,
     },
-    world::listing::{only_page, page_start},
+    world::{
+        app,
+        listing::{only_page, page_start},
+    },
 };
 
 /// The revisions that are supported: two with a handshake, and the stateless one.
@@ -115,6 +118,14 @@ impl McpServer {
             false => Err(method_not_found()),
         }
     }
+
+    /// Adds the extensions that exist for the sender of a request.
+    fn declare(&self, capabilities: &mut ServerCapabilities, request: &RequestContext<RoleServer>) {
+        if self.surface.lists_apps(caller_role(request)) {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.extend(app::extension());
+        }
+    }
 }
 
 impl ServerHandler for McpServer {
@@ -161,6 +172,7 @@ impl ServerHandler for McpServer {
                 // No notice could ever reach this client.
                 (resources.subscribe, resources.list_changed) = (None, None);
             }
+            self.declare(&mut result.capabilities, &context);
             Ok(result)
         })?;
         result.instructions = self.surface.instructions_for(self.caller(context)).await;
@@ -191,6 +203,7 @@ impl ServerHandler for McpServer {
             let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
             result.ttl_ms = self.surface.table_cache().ttl_ms;
             result.cache_scope = self.surface.table_cache().scope();
+            self.declare(&mut result.capabilities, &context);
             Ok(result)
         })?;
         result.instructions = self.surface.instructions_for(self.caller(context)).await;
@@ -206,12 +219,22 @@ impl ServerHandler for McpServer {
             only_page(request.as_ref())?;
             let caller_role = caller_role(&context);
             let naming = self.surface.naming(caller_role);
-            let listed = self.surface.listed_tools(caller_role);
-            let mut result = ListToolsResult::with_all_items(
-                listed.map(|card| wire_tool(card, &naming)).collect(),
-            );
-            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
-            result.cache_scope = Some(self.surface.table_cache().scope());
+            let capabilities = context.client_capabilities();
+            let shows_apps = capabilities
+                .is_some_and(|capabilities| app::shows_apps(&capabilities))
+                && self.surface.lists_apps(caller_role);
+            let listed = self.surface.listed_tools(caller_role).map(|card| {
+                let app = self.surface.listed_app(card, caller_role);
+                wire_tool(card, &naming, app.filter(|_| shows_apps))
+            });
+            let mut result = ListToolsResult::with_all_items(listed.collect());
+            let cache = CacheHint {
+                // Other clients get a listing that does not name apps.
+                shared: self.surface.table_cache().shared && !shows_apps,
+                ..self.surface.table_cache()
+            };
+            result.ttl_ms = Some(cache.ttl_ms);
+            result.cache_scope = Some(cache.scope());
             Ok(result)
         })
     }

@@ -153,6 +153,8 @@ pub struct ToolCard {
     pub output: Option<LazySchema>,
     /// Other names of arguments that are accepted but not listed.
     pub aliases: Vec<ArgumentAlias>,
+    /// URI of the resource that hosts show to people beside its calls, if there is one.
+    pub app: Option<&'static str>,
 }
 
 /// A schema that is generated on first use.
@@ -212,6 +214,7 @@ impl<S> Tool<S> {
             input: LazyLock::new(input),
             output: self.output.map(LazyLock::new),
             aliases: self.aliases,
+            app: self.app,
         };
         (card, self.pace, self.handler)
     }
@@ -285,7 +288,7 @@ impl<S> WorldSpec<S> {
         }
     }
 
-    /// Returns the templates that policies may name.
+    /// Returns the templates that policies may name, and the apps of the tools.
     fn all_families(&self) -> Vec<String> {
         let templates = self
             .resources
@@ -296,9 +299,11 @@ impl<S> WorldSpec<S> {
             .chain(of_skills)
             .map(|template| template.uri_template.clone().into_owned())
             .collect();
-        for family in &self.families {
-            if !all.contains(family) {
-                all.push(family.clone());
+        let apps = self.tools.iter().filter_map(|tool| tool.app);
+        let apps = apps.map(str::to_owned);
+        for family in self.families.iter().cloned().chain(apps) {
+            if !all.contains(&family) {
+                all.push(family);
             }
         }
         all
@@ -600,7 +605,10 @@ impl Surface {
             return Ok(ResourceListing::default());
         };
         let mut listing = (resources.list)(context)?;
-        let is_listed = |resource: &Resource| self.lists(&resource.uri, Access::Read, caller_role);
+        let is_listed = |resource: &Resource| {
+            self.lists(&resource.uri, Access::Read, caller_role)
+                && self.lists_tool_of(resource, caller_role)
+        };
         listing.resources.retain(is_listed);
         Ok(listing)
     }

@@ -34,6 +34,8 @@ pub struct Tool<S: 'static> {
     pub output: Option<Schema>,
     /// Other names of arguments that are accepted but not listed, each with the argument that it stands for.
     pub aliases: Vec<ArgumentAlias>,
+    /// URI of the resource that hosts show to people beside its calls, if there is one.
+    pub app: Option<&'static str>,
     /// The function that does the work.
     pub handler: Handler<S>,
 }
@@ -81,6 +83,7 @@ pub struct ToolBuilder<S: 'static> {
     input: Option<Schema>,
     output: Option<Schema>,
     aliases: Vec<ArgumentAlias>,
+    app: Option<&'static str>,
     state: PhantomData<fn(&S)>,
 }
 
@@ -102,6 +105,7 @@ impl<S: 'static> ToolBuilder<S> {
             input: None,
             output: None,
             aliases: Vec::new(),
+            app: None,
             state: PhantomData,
         }
     }
@@ -140,6 +144,13 @@ impl<S: 'static> ToolBuilder<S> {
     /// gives both is refused.
     pub fn alias(mut self, alias: &'static str, name: &'static str) -> Self {
         self.aliases.push(ArgumentAlias { alias, name });
+        self
+    }
+
+    /// Names the resource that hosts with MCP Apps show to people beside the calls: one of the world's own, of type
+    /// [`APP_TYPE`](crate::APP_TYPE), whose URI starts with `ui://`. It exists only for callers that have the tool.
+    pub fn app(mut self, uri: &'static str) -> Self {
+        self.app = Some(uri);
         self
     }
 
@@ -218,6 +229,7 @@ impl<S: 'static> ToolBuilder<S> {
             input: self.input.unwrap_or_else(|| Box::new(input_schema::<P>)),
             output: self.output.or(output),
             aliases: self.aliases,
+            app: self.app,
             handler,
         }
     }

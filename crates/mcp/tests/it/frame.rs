@@ -1,5 +1,7 @@
 //! The frame, with worlds made for the test.
 
+/// Pages that hosts show beside the calls of a tool.
+mod apps;
 /// Completions for prompts and templates.
 mod completions;
 /// State kept between the calls of one client.

@@ -171,7 +171,8 @@ pub(super) fn rename(args: &RenameArgs) -> Result<(), CliError> {
     let session = DeskSession::open(&args.desk, std::slice::from_ref(&args.id))?;
     let id = session.ids.id(&args.id)?;
     let to = session.ids.destination(&id, &args.to)?;
-    session.show("rename", json!({ "id": id, "to": to }), show::written)
+    let call = json!({ "id": id, "to": to, "preview": args.preview });
+    session.show("rename", call, show::written)
 }
 
 pub(super) fn delete(args: &DeleteArgs) -> Result<(), CliError> {
@@ -185,7 +186,8 @@ pub(super) fn delete(args: &DeleteArgs) -> Result<(), CliError> {
             .base_to_delete(&id, &session.context)
             .map_err(|failure| session.failed(&failure))?,
     };
-    session.show("delete", json!({ "id": id, "base": base }), show::written)
+    let call = json!({ "id": id, "base": base, "preview": args.preview });
+    session.show("delete", call, show::written)
 }
 
 pub(super) fn undo(args: &UndoArgs) -> Result<(), CliError> {

@@ -3,6 +3,7 @@
 //! The work is done by `sectile_library` and `sectile_vault`; this is their contract: arguments, answers, errors.
 
 mod answers;
+mod card;
 mod console;
 mod describe;
 mod diffs;
@@ -16,6 +17,7 @@ mod open;
 mod paging;
 mod passages;
 mod prompts;
+mod resources;
 mod roots;
 mod search_page;
 mod settings;
@@ -51,6 +53,7 @@ pub(crate) fn spec() -> WorldSpec<DeskWorld> {
     WorldSpec {
         tools: tools::table(),
         describe: Some(describe::describe),
+        resources: resources::of(false),
         prompts: prompts::table(),
         skills: Some(skills::SKILLS),
         complete: Some(prompts::complete),

@@ -8,6 +8,8 @@ mod bad_input;
 mod bases;
 /// Callers that are bound to roots.
 mod callers;
+/// The card on which people review changes.
+mod card;
 /// Listings, schemas and sample answers, pinned.
 mod contract;
 /// The codes of errors, and what they say.

@@ -111,6 +111,7 @@ fn edit(world: &ExampleWorld, params: EditParams, call: &CallContext) -> Answere
         request: None,
         dry_run: false,
         confirmed: false,
+        plan: None,
     };
     let stop = || call.cancelled.is_cancelled();
     let written = world.editor.write(&request, CallHooks::until(&stop));

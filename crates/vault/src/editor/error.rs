@@ -195,6 +195,9 @@ pub enum EditorError {
     /// The documents have changed since the plan was made.
     #[error("A document has changed since the plan was made. Nothing was written.")]
     PlanStale,
+    /// The documents are as they were when the plan was made, but the request would change them differently.
+    #[error("The change is not the one that the plan was made for. Nothing was written.")]
+    PlanDiffers,
     /// The document is no longer the one that the change is based on.
     #[error("The document has changed since it was read. Nothing was written.")]
     DocumentChanged,

@@ -81,6 +81,8 @@ pub(super) const JOURNAL_LOCK: &str = "journal";
 #[derive(Debug)]
 pub(super) struct JournalStore {
     folder: Arc<DocumentFolder>,
+    /// The key of this user, whose hashes nobody else can compute.
+    pub(super) key: JournalKey,
     state: Mutex<State>,
     clock: Clock,
     lock_timeout: Duration,
@@ -90,6 +92,7 @@ impl JournalStore {
     pub(super) fn new(folder: Arc<DocumentFolder>, options: &EditorOptions) -> Self {
         Self {
             folder,
+            key: options.key.clone(),
             state: Mutex::new(State::new(options.key.clone())),
             clock: options.clock,
             lock_timeout: options.limits.lock_timeout,

@@ -19,6 +19,7 @@ mod links;
 mod naming;
 mod parts;
 mod placed;
+mod plans;
 mod races;
 mod rules;
 mod scripts;
@@ -150,6 +151,7 @@ pub(super) fn request(operations: Vec<Operation>) -> WriteRequest {
         request: None,
         dry_run: false,
         confirmed: false,
+        plan: None,
     }
 }
 

@@ -6,7 +6,7 @@ mod commit;
 mod conflict;
 mod folder;
 pub(super) mod operation;
-mod plan;
+pub(super) mod plan;
 mod repair;
 pub(super) mod report;
 mod transaction;
@@ -23,7 +23,7 @@ use self::{
     commit::{CommitHeader, CommitOutcome},
     folder::{check_alone, moves_folder},
     operation::Operation,
-    plan::{Plan, Plans},
+    plan::Plans,
     report::WriteReport,
     transaction::Transaction,
 };
@@ -50,6 +50,8 @@ pub struct WriteRequest {
     pub dry_run: bool,
     /// Whether a person has agreed to a large deletion.
     pub confirmed: bool,
+    /// The token of a dry run: the request is carried out only if it does exactly what that dry run showed.
+    pub plan: Option<String>,
 }
 
 impl WriteRequest {
@@ -67,6 +69,7 @@ impl WriteRequest {
             request: None,
             dry_run: false,
             confirmed: false,
+            plan: None,
         }
     }
 }
@@ -121,7 +124,7 @@ impl DocumentWriter {
         if let Some(report) = self.replay(request.request.as_ref())? {
             return Ok(report);
         }
-        self.write_checked(request, None, watch)
+        self.write_checked(request, watch)
     }
 
     /// Applies exactly the changes that a dry run showed.
@@ -131,16 +134,18 @@ impl DocumentWriter {
         confirmed: bool,
         watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let mut plan = self.plans().take(token).ok_or(EditorError::PlanUnknown)?;
-        plan.request.dry_run = false;
-        plan.request.confirmed |= confirmed;
-        let result = self.write_checked(&plan.request, Some(&plan), watch);
+        let known = self.plans().get(token);
+        let mut request = known.ok_or(EditorError::PlanUnknown)?;
+        request.dry_run = false;
+        request.confirmed |= confirmed;
+        request.plan = Some(token.to_owned());
+        let result = self.write_checked(&request, watch);
         let may_be_tried_again = matches!(
             result,
             Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
         );
-        if may_be_tried_again {
-            self.plans().put(token.to_owned(), plan);
+        if !may_be_tried_again {
+            self.plans().remove(token);
         }
         result
     }
@@ -148,9 +153,11 @@ impl DocumentWriter {
     fn write_checked(
         &self,
         request: &WriteRequest,
-        plan: Option<&Plan>,
         watch: CallHooks<'_>,
     ) -> Result<WriteReport, EditorError> {
+        let plan = request.plan.as_deref();
+        let promised = plan.and_then(|token| self.plans().ids(token));
+        let promised = promised.unwrap_or_default();
         let mut extra = BTreeSet::new();
         let mut tries = 0;
         while tries < MOST_TRIES {
@@ -166,7 +173,7 @@ impl DocumentWriter {
                 return Ok(report);
             }
             let mut transaction = Transaction::new(self, locks);
-            transaction.promised = plan.map(|plan| plan.ids.clone()).unwrap_or_default();
+            transaction.promised.clone_from(&promised);
             let performed = transaction.perform_all(&request.operations, watch);
             if !transaction.missing.is_empty() {
                 // The request needs more documents than it names, and someone else holds them: lock all of them in
@@ -176,8 +183,8 @@ impl DocumentWriter {
             }
             performed?;
             tries += 1;
-            if plan.is_some_and(|plan| transaction.planned() != plan.documents) {
-                return Err(EditorError::PlanStale);
+            if let Some(token) = plan {
+                transaction.planned().check(token, &self.store.key)?;
             }
             let most = self.limits.confirm_delete_bytes;
             let is_large = most.is_some_and(|most| transaction.deleted_bytes > most);

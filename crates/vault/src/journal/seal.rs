@@ -48,6 +48,15 @@ impl JournalKey {
         mac
     }
 
+    /// Returns half of the keyed hash of bytes that are not a line of a journal, as hexadecimal digits. `purpose` keeps
+    /// hashes for different uses apart.
+    pub(crate) fn tag(&self, purpose: &str, bytes: &[u8]) -> String {
+        let mac = self.seal(&[purpose.as_bytes(), b"\0", bytes]).finalize();
+        let mac = mac.into_bytes();
+        let digits = mac[..SEAL_BYTES].iter().map(|byte| format!("{byte:02x}"));
+        digits.collect()
+    }
+
     /// Returns `json`, an object with at least one field, with its seal as the last field.
     pub(super) fn sealed(&self, mut json: Vec<u8>) -> Vec<u8> {
         let seal = self.seal(&[&json]).finalize().into_bytes();

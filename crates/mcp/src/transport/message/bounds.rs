@@ -12,7 +12,10 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::call::caller::cut;
+use crate::{
+    call::caller::cut,
+    world::app::{extension, shows_apps},
+};
 
 /// Longest id of a request, and longest progress token, in bytes.
 pub(crate) const MAX_ID_BYTES: usize = 256;
@@ -111,6 +114,22 @@ struct HandshakeParams {
 struct HandshakeCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
     elicitation: Option<ElicitationCapability>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extensions: Option<HandshakeExtensions>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct HandshakeExtensions {
+    #[serde(rename = "io.modelcontextprotocol/ui")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    apps: Option<HandshakeApps>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HandshakeApps {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_types: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -120,7 +139,7 @@ struct HandshakeClient {
 }
 
 /// Reduces a handshake to the parts this server needs later: the version, the client's name and version, and whether it
-/// can show forms. A session keeps it as long as it is open.
+/// can show forms and apps. A session keeps it as long as it is open.
 pub(crate) fn keep_essentials(params: &mut InitializeRequestParams) {
     let given = std::mem::take(&mut params.capabilities);
     params.capabilities = essential(given);
@@ -136,6 +155,7 @@ pub(crate) fn keep_essentials(params: &mut InitializeRequestParams) {
 
 fn essential(given: ClientCapabilities) -> ClientCapabilities {
     let mut kept = ClientCapabilities::default();
+    kept.extensions = shows_apps(&given).then(extension);
     kept.elicitation = given.elicitation;
     kept
 }

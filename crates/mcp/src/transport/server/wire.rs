@@ -12,10 +12,16 @@ use rmcp::model::{
 use crate::{
     Access, CacheHint, CompletionReference, CompletionRequest, ToolCard,
     call::error::invalid_params,
-    world::{naming::Naming, resource::ResourceContent, surface::BoundPrompt},
+    world::{
+        app::{resource_fields, tool_fields},
+        naming::Naming,
+        resource::ResourceContent,
+        surface::BoundPrompt,
+    },
 };
 
-pub(super) fn wire_tool(card: &ToolCard, naming: &Naming<'_>) -> Tool {
+/// Makes the entry of a tool. `app` is the resource that the client shows beside its calls.
+pub(super) fn wire_tool(card: &ToolCard, naming: &Naming<'_>, app: Option<&str>) -> Tool {
     let mut tool = Tool::new(
         card.name.clone(),
         naming.text(card.description),
@@ -31,7 +37,9 @@ pub(super) fn wire_tool(card: &ToolCard, naming: &Naming<'_>) -> Tool {
         Some(card.idempotent),
         Some(card.open_world),
     ));
-    tool.meta = (!card.meta.is_empty()).then(|| MetaObject(card.meta.clone()));
+    let mut meta = card.meta.clone();
+    meta.extend(app.map(tool_fields).unwrap_or_default());
+    tool.meta = (!meta.is_empty()).then_some(MetaObject(meta));
     tool
 }
 
@@ -41,6 +49,7 @@ pub(super) fn wire_resource(resource: crate::Resource) -> Resource {
     wire.description = Some(resource.description);
     wire.mime_type = Some(resource.mime_type.to_owned());
     wire.size = resource.size;
+    wire.meta = resource_fields(resource.mime_type).map(MetaObject);
     wire.annotations = resource.last_modified.map(|time| {
         let mut annotations = Annotations::default();
         annotations.last_modified = Some(time);
@@ -53,7 +62,11 @@ pub(super) fn wire_resource(resource: crate::Resource) -> Resource {
 pub(super) fn wire_content(content: ResourceContent, uri: String) -> (ResourceContents, CacheHint) {
     match content {
         ResourceContent::Text(text) => {
-            let contents = ResourceContents::text(text.text, uri).with_mime_type(text.mime_type);
+            let mut contents =
+                ResourceContents::text(text.text, uri).with_mime_type(text.mime_type);
+            if let Some(fields) = resource_fields(text.mime_type) {
+                contents = contents.with_meta(MetaObject(fields));
+            }
             (contents, text.cache)
         }
         ResourceContent::SkillFile(file) => {

@@ -257,6 +257,9 @@ pub(in crate::cli) struct RenameArgs {
     /// Its new path or heading.
     #[arg(value_name = "TO", allow_hyphen_values = true)]
     pub(super) to: String,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(super) preview: bool,
     #[command(flatten)]
     pub(super) desk: DeskArgs,
 }
@@ -269,6 +272,9 @@ pub(in crate::cli) struct DeleteArgs {
     /// The state to delete, as `sectile fetch` shows it [default: the one found now].
     #[arg(long, value_name = "BASE")]
     pub(super) base: Option<String>,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(super) preview: bool,
     #[command(flatten)]
     pub(super) desk: DeskArgs,
 }

@@ -7,14 +7,15 @@ use sectile_mcp::{
 };
 use sectile_vault::editor::{
     BrokenLink, CallHooks, Conflict, DocumentReport, EditText, EditorError, Operation, WriteReport,
-    WriteRequest, is_hash, is_part, part_hash, short_hash,
+    WriteRequest, is_hash, is_part, is_plan, part_hash, short_hash,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     DeskWorld, SHOWN_BYTES,
+    card::{CARD_URI, ChangeDetails},
     diffs::{DiffRoom, DocumentDiff, Moved, short_diff},
-    errors::{INVALID_BASE, failure, with_facts},
+    errors::{INVALID_ARGUMENTS, INVALID_BASE, INVALID_PLAN, failure, with_facts},
     roots::{DeskRoot, VisibleRoots},
 };
 use crate::worlds::arguments_digest;
@@ -45,6 +46,9 @@ pub(super) struct DeskWriteAnswer {
     /// The change, for undo.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// Token to apply a preview.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
     /// The change that was undone or redone.
     #[serde(skip_serializing_if = "Option::is_none")]
     undoes: Option<String>,
@@ -69,6 +73,9 @@ pub(super) struct DeskWriteAnswer {
     /// Merged with a later change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     merged: bool,
+    /// The change in more detail, for a card.
+    #[serde(skip)]
+    details: Option<ChangeDetails>,
 }
 
 #[expect(
@@ -110,10 +117,20 @@ pub(super) struct PlannedWrite<'a> {
     pub(super) id: String,
     pub(super) subject: AnswerSubject,
     pub(super) is_preview: bool,
+    /// The token of a preview that the write has to agree with.
+    pub(super) plan: Option<String>,
     pub(super) request_id: Option<String>,
     /// Whether the write is right in a document that has changed since its base: one that only adds text, or names the
     /// passage that it replaces.
     pub(super) fits_changed_document: bool,
+}
+
+/// The result of planning a write that people can review.
+pub(super) enum ReviewedWrite<'a> {
+    /// A write to make or to preview.
+    Planned(PlannedWrite<'a>),
+    /// Something that was done already and that the history does not record, to the thing with this id.
+    Unrecorded(String),
 }
 
 /// What an answer needs to know about a write besides its report.
@@ -166,6 +183,7 @@ impl<'a> PlannedWrite<'a> {
             id,
             subject: AnswerSubject::Document,
             is_preview: false,
+            plan: None,
             request_id: None,
             fits_changed_document: false,
         }
@@ -186,6 +204,29 @@ pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
     })
 }
 
+/// Finishes a tool that writes and whose calls people can review on a card; see [`card`](super::card).
+pub(super) fn reviewed_tool<P: DeserializeOwned + JsonSchema + 'static>(
+    tool: ToolBuilder<DeskWorld>,
+    planned: for<'a> fn(&VisibleRoots<'a>, P) -> Result<ReviewedWrite<'a>, Failure>,
+) -> Tool<DeskWorld> {
+    let tool = tool.app(CARD_URI);
+    tool.call_raw::<P, DeskWriteAnswer>(move |world, arguments: JsonObject, context| {
+        let digest = arguments_digest(&arguments);
+        let roots = world.roots_for(context);
+        let write = match planned(&roots, decode(arguments)?)? {
+            ReviewedWrite::Planned(write) => write,
+            ReviewedWrite::Unrecorded(id) => {
+                let (answer, facts) = DeskWriteAnswer::without_change(id);
+                return Answer::new(&answer, facts);
+            }
+        };
+        let (mut answer, facts) = roots.write(write, &digest)?;
+        let details = answer.details.take();
+        let meta = details.map(ChangeDetails::into_meta).transpose()?;
+        Ok(Answer::new(&answer, facts)?.with_meta(meta.unwrap_or_default()))
+    })
+}
+
 impl VisibleRoots<'_> {
     /// Makes a write and reports what it did. `digest` is that of the arguments, so that a retry is recognized.
     pub(super) fn write(
@@ -198,7 +239,9 @@ impl VisibleRoots<'_> {
             let what = "`base` is not one that an answer returned. Nothing was written.";
             return Err(failure(&INVALID_BASE, what, ""));
         }
+        refuse_other_plan(&write)?;
         let mut request = WriteRequest {
+            plan: write.plan,
             request: write
                 .request_id
                 .map(|id| (id, format!("{} {digest}", write.tool))),
@@ -233,7 +276,15 @@ impl VisibleRoots<'_> {
             is_preview: write.is_preview,
             has_read_all,
         };
-        Ok(self.answered(write.root, report, written))
+        let details = context.shows_apps.then(|| {
+            let broken = report.broken_links.iter();
+            let broken = broken.map(|link| self.broken(write.root, link)).collect();
+            let id = |path: &str| self.id_of(write.root, path, None);
+            ChangeDetails::new(write.tool, &report, broken, id)
+        });
+        let (mut answer, facts) = self.answered(write.root, report, written);
+        answer.details = details;
+        Ok((answer, facts))
     }
 
     /// Returns the failure of a write, with facts about the passage that it was to replace.
@@ -326,6 +377,7 @@ impl VisibleRoots<'_> {
             id,
             base,
             change: report.entry.map(|number| self.change_id(root, number)),
+            plan: report.plan,
             undoes: None,
             diff: String::new(),
             documents: (count > 1).then_some(count),
@@ -335,6 +387,7 @@ impl VisibleRoots<'_> {
                 + report.broken_links.len().saturating_sub(MAX_BROKEN_LINKS),
             notes,
             merged: is_merged,
+            details: None,
         };
         let room = match is_preview {
             true => DiffRoom {
@@ -389,6 +442,22 @@ impl VisibleRoots<'_> {
             target => format!("{place} line {}: {target} ({})", link.line, link.reason),
         };
         sectile_mcp::visible(&text, MAX_LINK_CHARS)
+    }
+}
+
+/// Refuses a plan that no preview returned, and one together with a preview.
+fn refuse_other_plan(write: &PlannedWrite<'_>) -> Result<(), Failure> {
+    match &write.plan {
+        Some(_) if write.is_preview => {
+            let what =
+                "`plan` applies what a preview showed, so `preview` cannot be given with it.";
+            Err(failure(&INVALID_ARGUMENTS, what, ""))
+        }
+        Some(plan) if !is_plan(plan) => {
+            let what = "`plan` is not one that a preview returned. Nothing was written.";
+            Err(failure(&INVALID_PLAN, what, ""))
+        }
+        _ => Ok(()),
     }
 }
 

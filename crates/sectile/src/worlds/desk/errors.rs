@@ -188,6 +188,12 @@ fn what(error: &EditorError, id: &str, prefix: &str) -> String {
             None => format!("{id} has changed since base. Nothing was deleted."),
         },
         E::DocumentChanged => format!("{id} has changed since base. Nothing was written."),
+        E::PlanStale => format!(
+            "A document that the change of {id} touches has changed since the preview, or the plan is that of another change. Nothing was written."
+        ),
+        E::PlanDiffers => format!(
+            "The change of {id} is not the one that the preview showed: its arguments differ. Nothing was written."
+        ),
         E::PartOfText(_) => {
             format!(
                 "Only part of {id} was read, and all of it would be replaced. Nothing was written."

@@ -9,14 +9,16 @@ use sectile_library::{
     manual_page::NoteCut,
 };
 use sectile_markdown::Digest;
-use sectile_mcp::Surface;
+use sectile_mcp::{Surface, WorldSpec};
 use sectile_vault::{
     JournalKey, PathRules, RootError, Walk,
     editor::{EditorLimits, EditorOptions},
 };
 
 use super::{
-    DeskSettings, DeskWorld, SHOWN_BYTES, memory,
+    DeskSettings, DeskWorld, SHOWN_BYTES,
+    card::MAX_DOCUMENT_DIFF_BYTES,
+    memory, resources,
     roots::DeskRoot,
     settings::{DeskPreset, DeskRanking, RootSettings},
     spec,
@@ -46,7 +48,10 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
         return context.without_folder(ENTRY.name);
     };
     let spec = match context.settings.desk.preset {
-        DeskPreset::Desk => spec(),
+        DeskPreset::Desk => WorldSpec {
+            resources: resources::of(read_only),
+            ..spec()
+        },
         DeskPreset::Memory if state.roots.len() > 1 => {
             return Err(
                 OpenError::usage("a memory has one root, and the settings name several.")
@@ -206,6 +211,7 @@ fn open_root(
     let (hide, read, write) = (rules(&root.hide)?, rules(&root.read)?, rules(&root.write)?);
     let limits = EditorLimits {
         max_shown_bytes: SHOWN_BYTES,
+        max_diff_bytes: MAX_DOCUMENT_DIFF_BYTES,
         ..EditorLimits::default()
     };
     let editor = EditorOptions {

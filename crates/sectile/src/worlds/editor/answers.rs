@@ -312,6 +312,7 @@ impl EditorWorld {
                 .map(|id| (id, format!("{} {digest}", write.name))),
             dry_run: options.dry_run,
             confirmed: write.confirm,
+            plan: None,
         };
         let stop = || context.cancelled.is_cancelled();
         let watch = CallHooks {

@@ -83,10 +83,15 @@ fn schemas_are_closed_and_hold_nothing_that_clients_stumble_over() {
 /// One call of a sample conversation, with the answer that it gets.
 fn exchange(client: &mut DeskClient<'_>, tool: &str, arguments: Value) -> Value {
     let result = client.call(tool, arguments.clone());
-    let answer = match result.get("structuredContent") {
+    let mut answer = match result.get("structuredContent") {
         Some(structured) => structured.clone(),
         None => result["content"][0]["text"].clone(),
     };
+    if let Some(plan) = answer.get_mut("plan") {
+        // It is made with the key of the user.
+        assert_eq!(plan.as_str().unwrap().len(), 32);
+        *plan = json!("[plan]");
+    }
     json!({ "tool": tool, "arguments": arguments, "failed": result["isError"], "answer": answer })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
+use sectile_markdown::{Changes, DiffOptions, Digest, Source, UnifiedDiff, unified_diff};
 
 use super::{
     DocumentWriter, WriteRequest, commit::given_out, plan::Plan, transaction::Transaction,
@@ -56,6 +56,8 @@ pub struct DocumentReport {
     pub diff: String,
     /// Whether the diff was truncated.
     pub diff_truncated: bool,
+    /// The number of changed lines that are missing from a truncated diff, or somewhat more.
+    pub diff_left_out: usize,
     /// The document now; `None` if it was deleted.
     pub view: Option<Arc<View>>,
 }
@@ -77,12 +79,11 @@ impl DocumentWriter {
         request: &WriteRequest,
         transaction: &Transaction<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let documents = transaction.planned();
-        if documents.is_empty() {
+        let planned = transaction.planned();
+        if planned.is_empty() {
             return Ok(self.preview(transaction));
         }
-        let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
-        token.truncate(24);
+        let token = planned.token(&self.store.key);
         // The same plan promises the same ids, however often it is requested.
         let promised = self.plans().ids(&token);
         let ids = match promised.filter(|ids| ids.len() == transaction.fresh.len()) {
@@ -95,7 +96,6 @@ impl DocumentWriter {
         let mut report = self.report(transaction, None, &[], &ids);
         let plan = Plan {
             request: request.clone(),
-            documents,
             ids,
         };
         self.plans().put(token.clone(), plan);
@@ -117,7 +117,7 @@ impl DocumentWriter {
             .values()
             .filter(|draft| draft.is_changed());
         for (at, draft) in changed.enumerate().filter(|(_, draft)| !draft.is_silent) {
-            let (diff, diff_truncated) = self.diff_of(draft);
+            let diff = self.diff_of(draft);
             let view = match views.get(at) {
                 Some(view) => view.clone(),
                 None => draft.bytes.as_ref().map(|bytes| {
@@ -140,8 +140,9 @@ impl DocumentWriter {
                     .as_ref()
                     .map_or(entry.unwrap_or(0), |view| view.revision()),
                 hash: view.as_ref().map(|view| *view.hash()),
-                diff,
-                diff_truncated,
+                diff: diff.text,
+                diff_truncated: diff.truncated,
+                diff_left_out: diff.left_out,
                 view,
             });
         }
@@ -211,7 +212,7 @@ impl DocumentWriter {
                 old.as_ref().map(|_| step.path.as_str()),
                 bytes.as_ref().map(|_| path.as_str()),
             );
-            let (diff, diff_truncated) = self.diff(names, old.as_deref(), &changes);
+            let diff = self.diff(names, old.as_deref(), &changes);
             let note = recorded_path(path)?;
             let view = bytes.map(|bytes| {
                 let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
@@ -236,15 +237,16 @@ impl DocumentWriter {
                 moved_from: step.moved_to.as_ref().map(|_| step.path.clone()),
                 revision: number,
                 hash: view.as_ref().map(|view| *view.hash()),
-                diff,
-                diff_truncated,
+                diff: diff.text,
+                diff_truncated: diff.truncated,
+                diff_left_out: diff.left_out,
                 view,
             });
         }
         Ok(report)
     }
 
-    fn diff_of(&self, draft: &Draft) -> (String, bool) {
+    fn diff_of(&self, draft: &Draft) -> UnifiedDiff {
         let names = (
             draft.base.as_ref().map(|view| view.path().as_str()),
             draft.bytes.as_ref().map(|_| draft.final_path().as_str()),
@@ -253,13 +255,13 @@ impl DocumentWriter {
         self.diff(names, old, &draft.changes)
     }
 
-    /// Returns a unified diff, and whether it was truncated. A document that does not exist has no name.
+    /// Returns a unified diff. A document that does not exist has no name.
     fn diff(
         &self,
         names: (Option<&str>, Option<&str>),
         old: Option<&[u8]>,
         changes: &Changes,
-    ) -> (String, bool) {
+    ) -> UnifiedDiff {
         let name = |prefix: &str, path: Option<&str>| match path {
             Some(path) => format!("{prefix}/{path}"),
             None => "/dev/null".to_owned(),
@@ -271,7 +273,6 @@ impl DocumentWriter {
             context: 3,
             max_bytes: self.limits.max_diff_bytes,
         };
-        let diff = unified_diff(old.unwrap_or_default(), changes, options);
-        (diff.text, diff.truncated)
+        unified_diff(old.unwrap_or_default(), changes, options)
     }
 }

@@ -10,7 +10,11 @@ use sectile_markdown::{
     edit::{Edit, EditError, EditOutcome, EditableDocument},
 };
 
-use super::{DocumentWriter, conflict::MOST_BYTES_BACK, plan::PlannedDocument};
+use super::{
+    DocumentWriter,
+    conflict::MOST_BYTES_BACK,
+    plan::{PlannedChange, PlannedDocument},
+};
 use crate::{
     NotePath,
     editor::{
@@ -319,10 +323,11 @@ impl<'e> Transaction<'e> {
     }
 
     /// Returns the result of the transaction, for comparison with a plan.
-    pub(super) fn planned(&self) -> Vec<PlannedDocument> {
+    pub(super) fn planned(&self) -> PlannedChange {
         let changed = self.drafts.values().filter(|draft| draft.is_changed());
-        changed
+        let documents = changed
             .map(|draft| PlannedDocument {
+                from: draft.path.as_str().to_owned(),
                 path: draft.final_path().as_str().to_owned(),
                 before: draft.base.as_ref().map(|base| base.hash().to_string()),
                 after: draft
@@ -330,7 +335,11 @@ impl<'e> Transaction<'e> {
                     .as_ref()
                     .map(|bytes| Digest::of(bytes).to_string()),
             })
-            .collect()
+            .collect();
+        PlannedChange {
+            documents,
+            folder: self.folder_move.clone(),
+        }
     }
 }
 

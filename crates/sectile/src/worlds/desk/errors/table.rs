@@ -127,6 +127,9 @@ rows! {
         INVALID_BASE: InvalidArguments, "invalid_base",
             "The base is not one that an answer returned.",
             "Pass base exactly as it was returned.";
+        INVALID_PLAN: InvalidArguments, "invalid_plan",
+            "The plan is not one that a preview returned.",
+            "Pass plan exactly as it was returned, with the arguments of the preview.";
         INVALID_QUERY: InvalidArguments, "invalid_query",
             "A filter of the query cannot be understood; the message names it.",
             "Correct the filter, or put quotes around words that are not meant as one.";
@@ -147,6 +150,9 @@ rows! {
         CHANGED: Conflict, "changed",
             "It has changed since base. Nothing was written.",
             "Read it again with `fetch`, then call again with the new base.";
+        PLAN_OUTDATED: Conflict, "plan_outdated",
+            "The change is no longer the one that the preview showed. Nothing was written.",
+            "Preview the change again, and apply the plan of that preview.";
         PART_OF_TEXT: InvalidArguments, "part_of_text",
             "Only part of the text that would be replaced was read. Nothing was written.",
             "Change only a passage of it with `old`, or read all of it with `fetch` first.";
@@ -243,7 +249,8 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
         E::ControlCharacter { .. } => &CONTROL_CHARACTER,
         E::FrontMatter(_) => &FRONT_MATTER,
         E::Conflict(_) => &CONFLICT,
-        E::DocumentChanged | E::PlanStale | E::PlanUnknown | E::HashRequired => &CHANGED,
+        E::DocumentChanged | E::HashRequired => &CHANGED,
+        E::PlanStale | E::PlanDiffers | E::PlanUnknown => &PLAN_OUTDATED,
         E::PartOfText(_) => &PART_OF_TEXT,
         E::RequestReused => &REQUEST_ID_REUSED,
         E::NothingToUndo | E::NothingToRedo | E::AlreadyUndone => &NOTHING_TO_UNDO,

@@ -2,28 +2,26 @@
 
 use schemars::JsonSchema;
 use sectile_library::editable_folder::FoundTarget;
-use sectile_mcp::{Answer, Failure, JsonObject, Tool, decode};
+use sectile_mcp::{Failure, Tool};
 use sectile_vault::editor::{DeleteDocument, DeleteSection, Operation, SectionRef};
 use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{AnswerSubject, DeskWriteAnswer, PlannedWrite},
-    errors::{WRONG_KIND, failure},
+    answers::{AnswerSubject, PlannedWrite, ReviewedWrite, reviewed_tool},
+    errors::{INVALID_ARGUMENTS, WRONG_KIND, failure, named},
     roots::VisibleRoots,
 };
-use crate::worlds::arguments_digest;
 
 pub(super) fn tool() -> Tool<DeskWorld> {
-    Tool::destructive(
+    let tool = Tool::destructive(
         "delete",
         "Delete",
         "Delete a section with its subsections, a document, or an empty folder. The answer names links that lead nowhere now.",
     )
     .alias("path", "id")
-    .call_raw::<DeleteParams, DeskWriteAnswer>(|world: &DeskWorld, arguments, context| {
-        handle(&world.roots_for(context), arguments)
-    })
+    .alias("dry_run", "preview");
+    reviewed_tool(tool, planned)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,11 +30,17 @@ struct DeleteParams {
     id: String,
     /// base you read, of the section with its subsections or of the document; any text for a folder
     base: String,
+    /// Only show the diff
+    #[serde(default)]
+    preview: bool,
+    /// Token of a preview: apply exactly what it showed, or fail
+    plan: Option<String>,
 }
 
-fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Failure> {
-    let digest = arguments_digest(&arguments);
-    let params: DeleteParams = decode(arguments)?;
+fn planned<'a>(
+    roots: &VisibleRoots<'a>,
+    params: DeleteParams,
+) -> Result<ReviewedWrite<'a>, Failure> {
     let located = roots.locate(&params.id)?;
     let root = located.root;
     let id = roots.id_of_target(root, &located.target);
@@ -45,11 +49,17 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
             let what = "The root folder cannot be deleted.";
             return Err(failure(&WRONG_KIND, what, ""));
         }
+        FoundTarget::Folder(_) if params.preview || params.plan.is_some() => {
+            let what = format!(
+                "{} is a folder; only an empty one is deleted, so there is nothing to preview.",
+                named(&id)
+            );
+            return Err(failure(&INVALID_ARGUMENTS, what, ""));
+        }
         FoundTarget::Folder(path) => {
             let removed = root.folder.editor.remove_empty_folder(&path);
             removed.map_err(|error| roots.editor_failure(root, &error, &id))?;
-            let (answer, facts) = DeskWriteAnswer::without_change(id);
-            return Answer::new(&answer, facts);
+            return Ok(ReviewedWrite::Unrecorded(id));
         }
         FoundTarget::Document(path) => Operation::DeleteDocument(DeleteDocument {
             path: roots.written_path(root, &params.id, path),
@@ -64,10 +74,10 @@ fn handle(roots: &VisibleRoots<'_>, arguments: JsonObject) -> Result<Answer, Fai
             expected_hash: Some(params.base),
         }),
     };
-    let write = PlannedWrite {
+    Ok(ReviewedWrite::Planned(PlannedWrite {
         subject: AnswerSubject::Gone,
+        is_preview: params.preview,
+        plan: params.plan,
         ..PlannedWrite::new(root, "delete", id, vec![operation])
-    };
-    let (answer, facts) = roots.write(write, &digest)?;
-    Answer::new(&answer, facts)
+    }))
 }

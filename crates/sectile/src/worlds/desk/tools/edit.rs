@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld, SHOWN_BYTES,
-    answers::{AnswerSubject, PlannedWrite, write_tool},
+    answers::{AnswerSubject, PlannedWrite, ReviewedWrite, reviewed_tool},
     errors::{FRONT_MATTER, INVALID_ARGUMENTS, PART_OF_TEXT, WRONG_KIND, failure, named},
     roots::{DeskRoot, VisibleRoots},
 };
@@ -37,7 +37,7 @@ pub(super) fn tool() -> Tool<DeskWorld> {
     .alias("content", "new")
     .alias("text", "new")
     .alias("dry_run", "preview");
-    write_tool(tool, planned)
+    reviewed_tool(tool, planned)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -58,6 +58,8 @@ struct DeskEditParams {
     /// Only show the diff
     #[serde(default)]
     preview: bool,
+    /// Token of a preview: apply exactly what it showed, or fail
+    plan: Option<String>,
     /// Your id for this call: a retry with it is not applied twice
     request_id: Option<String>,
 }
@@ -109,7 +111,7 @@ impl EditPlacement {
 fn planned<'a>(
     roots: &VisibleRoots<'a>,
     params: DeskEditParams,
-) -> Result<PlannedWrite<'a>, Failure> {
+) -> Result<ReviewedWrite<'a>, Failure> {
     if params.old.is_some() && params.place != EditPlacement::Replace {
         let what = "`old` is the passage to replace, so `place` cannot be given with it.";
         return Err(failure(&INVALID_ARGUMENTS, what, ""));
@@ -117,7 +119,8 @@ fn planned<'a>(
     let located = roots.locate(&params.id)?;
     let root = located.root;
     let id = roots.id_of_target(root, &located.target);
-    let (is_preview, request_id) = (params.preview, params.request_id.clone());
+    let (is_preview, plan) = (params.preview, params.plan.clone());
+    let request_id = params.request_id.clone();
     let fits_changed_document = params.old.is_some() || params.place != EditPlacement::Replace;
     let (operation, subject) = match located.target {
         FoundTarget::Top | FoundTarget::Folder(_) => {
@@ -137,13 +140,14 @@ fn planned<'a>(
             of_section(&view, path, section, params)
         }
     };
-    Ok(PlannedWrite {
+    Ok(ReviewedWrite::Planned(PlannedWrite {
         subject,
         is_preview,
+        plan,
         request_id,
         fits_changed_document,
         ..PlannedWrite::new(root, "edit", id, vec![operation])
-    })
+    }))
 }
 
 /// The operation on a section.

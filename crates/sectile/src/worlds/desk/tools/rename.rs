@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::super::{
     DeskWorld,
-    answers::{AnswerSubject, PlannedWrite, write_tool},
+    answers::{AnswerSubject, PlannedWrite, ReviewedWrite, reviewed_tool},
     errors::{INVALID_PATH, NOT_MARKDOWN, WRONG_KIND, failure, named},
     roots::{DeskRoot, VisibleRoots},
 };
@@ -27,8 +27,9 @@ pub(super) fn tool() -> Tool<DeskWorld> {
     )
     .alias("path", "id")
     .alias("old_path", "id")
-    .alias("new_path", "to");
-    write_tool(tool, planned)
+    .alias("new_path", "to")
+    .alias("dry_run", "preview");
+    reviewed_tool(tool, planned)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,11 +39,29 @@ struct RenameParams {
     id: String,
     /// Section: new heading, or other.md or other.md#Heading to move it there (`# text` is always a heading). Document or folder: new path (dir/ moves a document into dir)
     to: String,
+    /// Only show the diff
+    #[serde(default)]
+    preview: bool,
+    /// Token of a preview: apply exactly what it showed, or fail
+    plan: Option<String>,
 }
 
 fn planned<'a>(
     roots: &VisibleRoots<'a>,
     params: RenameParams,
+) -> Result<ReviewedWrite<'a>, Failure> {
+    let write = renamed(roots, &params)?;
+    Ok(ReviewedWrite::Planned(PlannedWrite {
+        is_preview: params.preview,
+        plan: params.plan,
+        ..write
+    }))
+}
+
+/// The write that renames or moves.
+fn renamed<'a>(
+    roots: &VisibleRoots<'a>,
+    params: &RenameParams,
 ) -> Result<PlannedWrite<'a>, Failure> {
     let located = roots.locate(&params.id)?;
     let root = located.root;

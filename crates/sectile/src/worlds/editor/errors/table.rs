@@ -588,7 +588,7 @@ pub(super) fn row_of(error: &EditorError) -> &'static ErrorRow {
         E::StillThere { .. } => &STILL_THERE,
         E::NotPurged { .. } => &NOT_PURGED,
         E::PlanUnknown => &PLAN_UNKNOWN,
-        E::PlanStale | E::DocumentChanged => &STALE,
+        E::PlanStale | E::PlanDiffers | E::DocumentChanged => &STALE,
         E::RequestReused => &REQUEST_ID_REUSED,
         E::Busy => &BUSY,
         E::Cancelled => &CANCELLED,

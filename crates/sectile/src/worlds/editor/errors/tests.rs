@@ -92,6 +92,7 @@ fn all(name: &str) -> Vec<EditorError> {
         },
         E::PlanUnknown,
         E::PlanStale,
+        E::PlanDiffers,
         E::DocumentChanged,
         E::RequestReused,
         E::Busy,
