@@ -123,6 +123,36 @@ impl ComparableText {
         self.offsets.span_to_raw(Span::new(start, end.max(start)))
     }
 
+    /// Returns the text that comes from some bytes. Only for text whose bytes are in order.
+    #[must_use]
+    pub fn within(&self, span: Span) -> &str {
+        let raw = |at: usize| self.offsets.to_raw(at);
+        let first = self
+            .runs
+            .partition_point(|run| raw(run.source.end) <= span.start);
+        let Some(run) = self.runs.get(first) else {
+            return "";
+        };
+        let inside = |run: &TextRun, at: usize| match run.is_same {
+            true => {
+                run.at
+                    + at.saturating_sub(raw(run.source.start))
+                        .min(run.source.len())
+            }
+            false => run.at,
+        };
+        let start = inside(run, span.start);
+        let after = self
+            .runs
+            .partition_point(|run| raw(run.source.start) < span.end);
+        let next = self.runs.get(after).map_or(self.text.len(), |run| run.at);
+        let end = match after.checked_sub(1).map(|last| self.runs[last]) {
+            Some(last) if last.is_same => inside(&last, span.end).min(next),
+            _ => next,
+        };
+        self.text.get(start..end.max(start)).unwrap_or_default()
+    }
+
     /// Returns the parts that equal `wanted` from the offset `from` on, and neither begin nor end inside a word, a number
     /// or a character. Parts that overlap count once.
     pub fn find<'t>(

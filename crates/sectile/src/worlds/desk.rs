@@ -16,6 +16,7 @@ mod open;
 mod paging;
 mod passages;
 mod prompts;
+mod quotes;
 mod roots;
 mod search_page;
 mod settings;
