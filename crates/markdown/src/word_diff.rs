@@ -182,8 +182,12 @@ fn tokens(text: &str) -> Vec<WordToken> {
             let mut last = c;
             while let Some((at, next)) = characters.peek().copied() {
                 let after = text[at + next.len_utf8()..].chars().next();
-                let is_joint =
+                let is_number =
                     last.is_numeric() && joins_digits(next) && after.is_some_and(char::is_numeric);
+                let is_contraction = last.is_alphabetic()
+                    && matches!(next, '\'' | '\u{2019}')
+                    && after.is_some_and(char::is_alphabetic);
+                let is_joint = is_number || is_contraction;
                 if !is_joint && !continues_word(next) {
                     break;
                 }
@@ -229,6 +233,7 @@ mod tests {
                 "It costs 4,000 euros.",
                 "It costs [-4,500-] {+4,000+} euros.",
             ),
+            ("I can go", "I can't go", "I [-can-] {+can't+} go"),
             ("a b c", "a c", "a [-b-] c"),
             ("no end", "no end, yet", "no end {+, yet+}"),
             ("预算四千", "预算五千", "预算 [-四-] {+五+} 千"),

@@ -34,7 +34,7 @@ impl<'a> CandidateSearch<'a> {
 
     /// Looks for a passage in the notes that have the words of its longest line.
     pub(super) fn propose(&self, passage: &mut OpenPassage) -> Result<(), LibraryError> {
-        let line = passage.wanted.longest_line().to_owned();
+        let line = without_marks(passage.wanted.longest_line());
         let words: Vec<&str> = line.split_whitespace().take(MAX_PHRASE_WORDS).collect();
         let phrase = words.join(" ");
         let most = self.check.limits.candidates;
@@ -89,7 +89,7 @@ impl<'a> CandidateSearch<'a> {
         &self,
         wanted: &WantedPassage,
     ) -> Result<Vec<(usize, NotePath)>, LibraryError> {
-        let text = wanted.read(TextFolding::ALL);
+        let text = without_marks(&wanted.read(TextFolding::ALL));
         let mut alike = Vec::new();
         for (folder, state) in self.states.iter().enumerate() {
             let paths = state.notes_with(&text, None, self.check.limits.compared)?;
@@ -127,4 +127,10 @@ impl<'a> CandidateSearch<'a> {
             passage.places.extend(place(folder, &view, &found));
         }
     }
+}
+
+/// Returns text without quotation marks, between which a query requires words side by side.
+fn without_marks(text: &str) -> String {
+    let is_mark = |c: char| matches!(c, '"' | '\u{201c}'..='\u{201f}' | '\u{ab}' | '\u{bb}');
+    text.replace(is_mark, " ")
 }
