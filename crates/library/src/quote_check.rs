@@ -375,6 +375,16 @@ impl QuoteCheck<'_> {
                 cited.push((citation.clone(), target.clone()));
             }
         }
+        // Part of a name that leads somewhere need not lead anywhere itself.
+        let found: Vec<Span> = cited
+            .iter()
+            .filter(|(_, target)| matches!(target, CitedTarget::Found(..)))
+            .map(|(citation, _): &(Citation, CitedTarget)| citation.span)
+            .collect();
+        cited.retain(|(citation, target)| {
+            let is_part = |span: &Span| span.contains(citation.span);
+            *target != CitedTarget::Missing || !found.iter().any(is_part)
+        });
         cited
     }
 

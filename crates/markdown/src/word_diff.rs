@@ -91,10 +91,13 @@ pub fn near_text(wanted: &str, text: &str) -> Option<NearText> {
     wanted.truncate(MAX_COMPARED_WORDS);
     let text = tokens(text);
     let window = window(&wanted, &text)?;
-    let operations = compared(&wanted, &text[window.clone()]);
-    let equal = || operations.iter().filter(|(tag, ..)| *tag == DiffTag::Equal);
-    let shared: usize = equal()
-        .flat_map(|(_, old, _)| &wanted[old.clone()])
+    let operations = compared(&wanted, &text[window.clone()]).into_iter();
+    let equal = operations.filter(|(tag, ..)| *tag == DiffTag::Equal);
+    let equal: Vec<(Range<usize>, Range<usize>)> = equal.map(|(_, old, new)| (old, new)).collect();
+    let equal = together(&equal);
+    let shared: usize = equal
+        .iter()
+        .flat_map(|(old, _)| &wanted[old.clone()])
         .filter(|token| token.is_word)
         .count();
     let words = wanted.iter().filter(|token| token.is_word).count();
@@ -102,8 +105,8 @@ pub fn near_text(wanted: &str, text: &str) -> Option<NearText> {
         return None;
     }
     // Words before the first that is shared stand for as many of the text.
-    let (_, first_old, first_new) = equal().next()?;
-    let (_, last_old, last_new) = equal().next_back()?;
+    let (first_old, first_new) = equal.first()?;
+    let (last_old, last_new) = equal.last()?;
     let start = (window.start + first_new.start).saturating_sub(first_old.start);
     let missing = wanted.len() - last_old.end;
     let end = (window.start + last_new.end + missing).min(text.len());
@@ -111,6 +114,30 @@ pub fn near_text(wanted: &str, text: &str) -> Option<NearText> {
         part: text.get(start)?.place.start..text.get(end.checked_sub(1)?)?.place.end,
         likeness: u32::try_from(shared * 1000 / words.max(1)).unwrap_or(u32::MAX),
     })
+}
+
+/// Leaves out equal stretches at both ends that are farther from the others than they are long: a word that happens to be
+/// in the sentence before does not belong to the text.
+fn together(mut equal: &[(Range<usize>, Range<usize>)]) -> &[(Range<usize>, Range<usize>)] {
+    type Stretch = (Range<usize>, Range<usize>);
+    let is_apart = |outer: &Stretch, before: &Stretch, after: &Stretch| {
+        let added = after.1.start - before.1.end;
+        let removed = after.0.start - before.0.end;
+        added > removed + outer.0.len()
+    };
+    while let [first, rest @ ..] = equal
+        && let Some(next) = rest.first()
+        && is_apart(first, first, next)
+    {
+        equal = rest;
+    }
+    while let [rest @ .., last] = equal
+        && let Some(previous) = rest.last()
+        && is_apart(last, previous, last)
+    {
+        equal = rest;
+    }
+    equal
 }
 
 /// Returns the first window of the text with the most words of `wanted`, a little longer than that.
@@ -259,6 +286,10 @@ mod tests {
             ),
             (
                 "The pilot costs 350 a week",
+                Some("The pilot costs 350 a day"),
+            ),
+            (
+                "the pilot costs 350 a day",
                 Some("The pilot costs 350 a day"),
             ),
             ("something that nobody ever wrote here", None),

@@ -260,6 +260,14 @@ fn a_citation_says_where_it_must_be() {
             "moved projects/plan.md#Budget",
         ),
         (
+            "> The pilot costs 350\n> \u{2014} old.md",
+            "moved projects/plan.md#Budget",
+        ),
+        (
+            "> The pilot costs 350\n> \u{2014} projects/plan.md#Crew",
+            "moved projects/plan.md#Budget",
+        ),
+        (
             "> The pilot costs 350\n> \u{2014} Ann Author",
             "verified projects/plan.md#Budget",
         ),

@@ -93,21 +93,31 @@ impl CitationFinder {
         is_short && cited.len() <= 3 && before + after <= MAX_AROUND_CITATION
     }
 
-    /// Returns the citations of an attribution: its links, or else all of it after the dash.
+    /// Returns the citations of an attribution: its links, or else all of it after the dash and the ids in it.
     pub(super) fn attributed(&self, span: Span, text: &str) -> Vec<Citation> {
         let cited = self.within(span);
-        if !cited.is_empty() {
+        if cited.iter().any(|one| one.form != CitationForm::Id) {
             return cited.to_vec();
         }
         let target = trim(text).trim_start_matches(|c| is_dash_character(c) || is_whitespace(c));
         if target.is_empty() || target.chars().count() > MAX_ATTRIBUTION {
-            return Vec::new();
+            return cited.to_vec();
         }
-        vec![Citation {
+        let target = trim(target);
+        // A heading may have several words.
+        let form = match is_document_id(target) {
+            true => CitationForm::Id,
+            false => CitationForm::Attribution,
+        };
+        let whole = Citation {
             span,
-            target: trim(target).to_owned(),
-            form: CitationForm::Attribution,
-        }]
+            target: target.to_owned(),
+            form,
+        };
+        let ids = cited.iter().filter(|one| one.target != whole.target);
+        let mut all: Vec<Citation> = ids.cloned().collect();
+        all.insert(0, whole);
+        all
     }
 
     /// Returns the citations of the block quotation at `at`: those of a paragraph after it that only cites, or else those

@@ -285,8 +285,8 @@ pub(in crate::cli) struct UndoArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-A passage is a block quotation, or text in quotation marks of at least three words. A draft without any is checked
-paragraph by paragraph. Exit code 0 means that every passage is verified, 1 that one is not.
+A passage is a block quotation, or text in quotation marks of at least three words. A draft
+without any is checked paragraph by paragraph. Exit code 0: every passage is verified; 1: one is not.
 
 Examples:
   sectile verify answer.md                 against the notes around the current folder

@@ -223,7 +223,15 @@ impl CitationResolver<'_> {
                 Some(found @ CitedTarget::Found(..)) => found,
                 _ => self.named(&citation.target),
             },
-            CitationForm::Wiki | CitationForm::Id => self.named(&citation.target),
+            CitationForm::Wiki => self.named(&citation.target),
+            CitationForm::Id => match (
+                self.named(&citation.target),
+                citation.target.split_once('#'),
+            ) {
+                // In running text, a heading of several words ends at the first blank.
+                (CitedTarget::Missing, Some((document, _))) => self.named(document),
+                (target, _) => target,
+            },
             CitationForm::Attribution => match self.named(&citation.target) {
                 // It may be a person.
                 CitedTarget::Missing => CitedTarget::Other,
