@@ -5,20 +5,12 @@
 use std::fs;
 
 use proptest::prelude::*;
-use sectile_vault::{
-    JournalKey, PathRules, Walk,
-    editor::{
-        CallHooks, DeleteDocument, EditText, EditorOptions, Operation, RenameDocument, Scope,
-        WriteRequest,
-    },
+use sectile_vault::editor::{
+    CallHooks, DeleteDocument, EditText, Operation, RenameDocument, Scope, WriteRequest,
 };
 
 use super::*;
-use crate::{
-    clock,
-    folder::MAX_NOTE_BYTES,
-    live_folder::{LiveFolderOptions, SecondTierUse},
-};
+use crate::editable_folder::tests::opened;
 
 const PLAN: &str = "---\ntitle: Plan\n---\n# Plan\n\nSee [[feed|the feed plan]] first.\n\n## Budget\n\nThe pilot costs **350** a day,\n\
                     food included. Hay is \u{201c}extra\u{201d} \u{2014} always.\n\n| what | price |\n|---|---|\n| hay for the winter | 4,000 |\n\n\
@@ -42,23 +34,7 @@ impl Bench {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        let hide = hide.iter().map(|pattern| (*pattern).to_owned());
-        let key = JournalKey::new(&[7; JournalKey::BYTES]);
-        let editor = EditorOptions {
-            hide: PathRules::new(hide.collect()).unwrap(),
-            ..EditorOptions::new(key, clock::now)
-        };
-        let index = LiveFolderOptions {
-            location: on_disk.path().to_owned(),
-            walk: Walk::default(),
-            cut: crate::manual_page::NoteCut::Notes,
-            max_note_bytes: MAX_NOTE_BYTES,
-            cache: None,
-            shared_vectors: None,
-            clock: clock::now,
-            second_tier: SecondTierUse::Unused,
-        };
-        let folder = EditableFolder::open(on_disk.path(), editor, index).unwrap();
+        let folder = opened(on_disk.path(), hide);
         Self { on_disk, folder }
     }
 
@@ -326,22 +302,7 @@ fn hidden_notes_do_not_exist() {
     let hidden = Bench::new(&files, &["private/"]);
     assert_eq!(hidden.told(draft), ["nowhere", "nowhere"]);
     // Neither does their history.
-    let key = JournalKey::new(&[7; JournalKey::BYTES]);
-    let editor = EditorOptions {
-        hide: PathRules::new(vec!["private/".to_owned()]).unwrap(),
-        ..EditorOptions::new(key, clock::now)
-    };
-    let index = LiveFolderOptions {
-        location: open.on_disk.path().to_owned(),
-        walk: Walk::default(),
-        cut: crate::manual_page::NoteCut::Notes,
-        max_note_bytes: MAX_NOTE_BYTES,
-        cache: None,
-        shared_vectors: None,
-        clock: clock::now,
-        second_tier: SecondTierUse::Unused,
-    };
-    let folder = EditableFolder::open(open.on_disk.path(), editor, index).unwrap();
+    let folder = opened(open.on_disk.path(), &["private/"]);
     let on_disk = tempfile::tempdir().unwrap();
     let hidden = Bench { on_disk, folder };
     assert_eq!(hidden.told(draft), ["nowhere", "nowhere"]);

@@ -117,7 +117,7 @@ fn block(passage: &Value) -> String {
             let written = StyledText(NAME, visible(text(cited, "written")));
             let missing = match cited["id"].is_string() {
                 true => "the text is not there",
-                false => "there is no such note",
+                false => "there is no such note or section",
             };
             line("cited: ", format!("{written} ({missing})"));
         }
@@ -210,10 +210,15 @@ fn abridged(same: &str, is_first: bool, is_last: bool) -> String {
     let half = MAX_SAME / 2;
     let start: String = same.chars().take(half).collect();
     let end: String = same.chars().skip(length - half).collect();
+    // Whole words, where there are spaces between them.
+    let start = start
+        .rsplit_once(' ')
+        .map_or(start.as_str(), |(start, _)| start);
+    let end = end.split_once(' ').map_or(end.as_str(), |(_, end)| end);
     match (is_first, is_last) {
-        (true, _) => format!("\u{2026}{end}"),
-        (false, true) => format!("{start}\u{2026}"),
-        (false, false) => format!("{start}\u{2026}{end}"),
+        (true, _) => format!("\u{2026} {end}"),
+        (false, true) => format!("{start} \u{2026}"),
+        (false, false) => format!("{start} \u{2026} {end}"),
     }
 }
 
