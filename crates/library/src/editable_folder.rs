@@ -159,4 +159,4 @@ impl EditableFolder {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -28,6 +28,7 @@ pub mod provenance;
 pub mod publishing;
 mod query;
 pub mod quote;
+pub mod quote_check;
 mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -32,9 +32,9 @@ impl SearchQuery {
         (Self { text, parsed }, dropped)
     }
 
-    /// Requires the words of a phrase side by side, if the index can tell.
-    pub(crate) fn require(&mut self, phrase: &str) {
-        self.parsed.require(phrase);
+    /// Requires the words of a phrase side by side. Returns `false`, and requires nothing, if the index cannot tell.
+    pub(crate) fn require(&mut self, phrase: &str) -> bool {
+        self.parsed.require(phrase)
     }
 
     /// Returns the query as it was written.

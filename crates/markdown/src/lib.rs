@@ -9,6 +9,7 @@
 pub mod align;
 mod changes;
 mod chunks;
+mod comparison;
 mod diff;
 mod digest;
 mod document;
@@ -29,6 +30,7 @@ mod paragraph;
 mod path;
 mod plain;
 mod properties;
+mod quotations;
 mod sentence;
 mod slug;
 mod source;
@@ -37,11 +39,13 @@ mod span;
 mod testing;
 mod tokens;
 mod whitespace;
+mod word_diff;
 mod work;
 mod yaml;
 
 pub use changes::{Change, Changes, OffsetMap};
 pub use chunks::{Chunk, Chunks, chunks};
+pub use comparison::{ComparableText, TextFolding};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
@@ -69,10 +73,15 @@ pub use properties::{
     Field, MAX_ALIASES, MAX_FIELD_VALUES, MAX_FIELDS, MAX_NAME_CHARS, MAX_TAGS, MAX_TASKS,
     MAX_VALUE_CHARS, Properties, Task, properties,
 };
+pub use quotations::{
+    Citation, CitationForm, MAX_QUOTATION_BYTES, MAX_QUOTATIONS, Quotation, QuotationForm,
+    QuotationList, QuotedText, quotations,
+};
 pub use sentence::{MAX_SENTENCE_CHARS, sentence_around};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;
 pub use tokens::estimate_tokens;
 pub use whitespace::{is_whitespace, trim, trim_end};
+pub use word_diff::{NearText, WordChange, near_text, word_diff};
 pub use yaml::{Mapping, Timestamp, Value, YamlError, parse_ignoring_tags};

@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
 }
 
 /// Offsets just after each replaced character: in the decoded text, and in the original bytes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Offsets(Vec<(usize, usize)>);
 
 impl Offsets {

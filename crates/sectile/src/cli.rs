@@ -42,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Outline(args) => desk::outline(&args),
         Command::Links(args) => desk::links(&args),
         Command::Changes(args) => desk::changes(&args),
+        Command::Verify(args) => desk::verify(&args),
         Command::Create(args) => desk::create(&args),
         Command::Set(args) => desk::set(&args),
         Command::Rename(args) => desk::rename(&args),

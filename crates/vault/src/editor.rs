@@ -18,7 +18,7 @@ mod store;
 mod watch;
 mod write;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use sectile_markdown::{Changes, LetterCase};
 
@@ -28,6 +28,7 @@ pub use self::{
         HistoryDocument, HistoryEntry, HistoryFilter, JournalState, Revision,
         changes::{ChangeFilter, EntryDocument, EntryPaths},
         examine,
+        past_texts::{PastText, PastTextsEnd},
         trust::{ForeignHistory, TrustOutcome, trust},
     },
     links::{BrokenLink, LinkCheck, reason as link_reason},
@@ -416,6 +417,21 @@ impl Editor {
         number: u64,
     ) -> Result<(Vec<u8>, Changes), EditorError> {
         self.history.entry_changes(document, number)
+    }
+
+    /// Shows `visit` the texts that documents had until a change replaced them, those of one document newest first, until
+    /// it breaks off. Documents that were deleted count, and what is hidden from callers does not. Reads at most
+    /// `max_bytes` of such texts.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the journal cannot be read, or the caller has given up.
+    pub fn past_texts(
+        &self,
+        max_bytes: u64,
+        watch: CallHooks<'_>,
+        visit: &mut dyn FnMut(PastText<'_>) -> ControlFlow<()>,
+    ) -> Result<PastTextsEnd, EditorError> {
+        self.history.past_texts(max_bytes, watch, visit)
     }
 
     /// Returns the parts of the journal that cannot be read.

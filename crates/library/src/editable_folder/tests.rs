@@ -20,6 +20,27 @@ use crate::{
     live_folder::{FolderQuery, SecondTierUse},
 };
 
+/// Opens a folder without what `hide` covers, and without a cache.
+pub(crate) fn opened(location: &Path, hide: &[&str]) -> EditableFolder {
+    let key = JournalKey::new(&[7; JournalKey::BYTES]);
+    let hide = hide.iter().map(|pattern| (*pattern).to_owned());
+    let editor = EditorOptions {
+        hide: PathRules::new(hide.collect()).unwrap(),
+        ..EditorOptions::new(key, clock::now)
+    };
+    let index = LiveFolderOptions {
+        location: location.to_owned(),
+        walk: Walk::default(),
+        cut: crate::manual_page::NoteCut::Notes,
+        max_note_bytes: MAX_NOTE_BYTES,
+        cache: None,
+        shared_vectors: None,
+        clock: clock::now,
+        second_tier: SecondTierUse::Read,
+    };
+    EditableFolder::open(location, editor, index).unwrap()
+}
+
 struct Bench {
     on_disk: tempfile::TempDir,
     folder: EditableFolder,
@@ -41,23 +62,7 @@ impl Bench {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        let key = JournalKey::new(&[7; JournalKey::BYTES]);
-        let hide = hide.iter().map(|pattern| (*pattern).to_owned());
-        let editor = EditorOptions {
-            hide: PathRules::new(hide.collect()).unwrap(),
-            ..EditorOptions::new(key, clock::now)
-        };
-        let index = LiveFolderOptions {
-            location: on_disk.path().to_owned(),
-            walk: Walk::default(),
-            cut: crate::manual_page::NoteCut::Notes,
-            max_note_bytes: MAX_NOTE_BYTES,
-            cache: None,
-            shared_vectors: None,
-            clock: clock::now,
-            second_tier: SecondTierUse::Read,
-        };
-        let folder = EditableFolder::open(on_disk.path(), editor, index).unwrap();
+        let folder = opened(on_disk.path(), hide);
         Self { on_disk, folder }
     }
 

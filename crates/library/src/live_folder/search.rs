@@ -135,6 +135,41 @@ impl FolderState {
         Ok(found)
     }
 
+    /// Returns notes with the words of `text`, at most `most`, best first, by words alone: whether vectors are there does
+    /// not matter. With a phrase, only those that have its words side by side; `None` if the index cannot tell.
+    ///
+    /// # Errors
+    /// [`LibraryError`] when the index cannot be used.
+    pub(crate) fn notes_with(
+        &self,
+        text: &str,
+        phrase: Option<&str>,
+        most: usize,
+    ) -> Result<Option<Vec<NotePath>>, LibraryError> {
+        let corpus = self.snapshot.answering();
+        let (mut words, _) = SearchQuery::lenient(text, corpus);
+        if phrase.is_some_and(|phrase| !words.require(phrase)) {
+            return Ok(None);
+        }
+        // Several passages may be of one note.
+        let passages = most.saturating_mul(2);
+        let results =
+            unharmed(|| corpus.search_within(words.parsed(), words.text(), None, passages, None));
+        let results = results.filter(|_| !corpus.is_damaged());
+        let results = results.ok_or(LibraryError::IndexDamaged)?;
+        let mut paths: Vec<NotePath> = Vec::new();
+        for hit in &results.hits {
+            let note = self.notes().get(corpus.document_of(hit.chunk));
+            if let Some(note) = note
+                && !paths.contains(&note.path)
+                && paths.len() < most
+            {
+                paths.push(note.path.clone());
+            }
+        }
+        Ok(Some(paths))
+    }
+
     /// Lists the notes that pass the filters, or their tasks.
     fn by_filters(&self, query: &FolderQuery, range: Range<usize>, found: &mut FolderHits) {
         let mut notes: Vec<&Arc<NoteRecord>> = match query.has_filters() {

@@ -76,6 +76,8 @@ pub(super) enum Command {
     Links(super::desk::LinksArgs),
     /// Show who changed what and when.
     Changes(super::desk::ChangesArgs),
+    /// Check the quotations in a draft against the notes.
+    Verify(super::desk::VerifyDraftArgs),
     /// Create a document.
     Create(super::desk::CreateArgs),
     /// Show every section of a note: its id, its position, and whether it has a body.

@@ -1,9 +1,10 @@
-//! `sectile search|fetch|outline|links|changes|create|edit|set|rename|delete|undo`: the desk's tools from a shell.
+//! `sectile search|fetch|outline|links|changes|verify|create|edit|set|rename|delete|undo`: the desk's tools from a shell.
 
 mod args;
 mod explained;
 mod ids;
 mod show;
+mod verify;
 
 use std::{
     ffi::OsString,
@@ -17,9 +18,10 @@ use serde_json::{Value, json};
 
 pub(super) use self::args::{
     ChangesArgs, CreateArgs, DeleteArgs, DeskArgs, DeskSearchArgs, EditTextArgs, FetchArgs,
-    LinksArgs, OutlineArgs, RenameArgs, SetArgs, UndoArgs,
+    LinksArgs, OutlineArgs, RenameArgs, SetArgs, UndoArgs, VerifyDraftArgs,
 };
 use self::ids::ShellIds;
+pub(super) use self::verify::verify;
 use super::{
     settings::settings,
     ui::{CliError, print, print_note_text},

@@ -18,6 +18,7 @@ mod paging;
 mod passages;
 mod prompts;
 mod resources;
+mod quotes;
 mod roots;
 mod search_page;
 mod settings;

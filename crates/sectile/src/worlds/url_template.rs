@@ -1,6 +1,6 @@
 //! Templates of addresses, which settings have for documents and sections.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Characters that stay as they are in every part of an address.
 pub(super) const PART: &AsciiSet = &NON_ALPHANUMERIC
@@ -51,4 +51,29 @@ pub(super) fn filled(template: &str, mut value: impl FnMut(&str) -> Option<Strin
         }
     }
     text + rest
+}
+
+/// Returns `text` with its percent-encoded characters decoded.
+pub(super) fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Returns the values that were put in place of `{name}` to make `url`; `None` if it was not made from the template.
+pub(super) fn values<'t>(template: &'t str, url: &str) -> Option<Vec<(&'t str, String)>> {
+    let mut values = Vec::new();
+    let (mut template, mut url) = (template, url);
+    while let Some((before, (name, after))) = template
+        .split_once('{')
+        .and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    {
+        url = url.strip_prefix(before)?;
+        let next = after.split('{').next().unwrap_or_default();
+        let end = match next {
+            "" => url.len(),
+            next => url.find(next)?,
+        };
+        values.push((name, decoded(&url[..end])));
+        (template, url) = (after, &url[end..]);
+    }
+    (template == url).then_some(values)
 }

@@ -16,6 +16,7 @@ mod roots;
 /// Needs `script`, which comes with every Linux.
 #[cfg(target_os = "linux")]
 mod terminal;
+mod verify;
 
 use std::{
     fs,

@@ -2,6 +2,7 @@
 
 pub(super) mod changes;
 mod compact;
+pub(super) mod past_texts;
 pub(super) mod trust;
 
 use std::{path::Path, sync::Arc};

@@ -288,3 +288,20 @@ pub(in crate::cli) struct UndoArgs {
     #[command(flatten)]
     pub(super) desk: DeskArgs,
 }
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+A passage is a block quotation, or text in quotation marks of at least three words. A draft
+without any is checked paragraph by paragraph. Exit code 0: every passage is verified; 1: one is not.
+
+Examples:
+  sectile verify answer.md                 against the notes around the current folder
+  sectile verify answer.md --root ~/notes
+  pbpaste | sectile verify - --json        text from the clipboard, for a script")]
+pub(in crate::cli) struct VerifyDraftArgs {
+    /// The draft to check, or `-` for standard input.
+    #[arg(value_name = "DRAFT")]
+    pub(super) draft: PathBuf,
+    #[command(flatten)]
+    pub(super) desk: DeskArgs,
+}

@@ -21,12 +21,12 @@ pub(super) fn count(value: &Value, key: &str) -> usize {
 }
 
 /// Returns text of a note on one line.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" "))
 }
 
-fn id(value: &Value, key: &str) -> StyledText<String> {
+pub(super) fn id(value: &Value, key: &str) -> StyledText<String> {
     StyledText(NAME, visible(text(value, key)))
 }
 

@@ -1,5 +1,7 @@
 //! What the commands of a shell need from the desk besides its tools.
 
+use std::path::Path;
+
 use sectile_library::editable_folder::FoundTarget;
 use sectile_mcp::{CallContext, Failure};
 use sectile_vault::editor::short_hash;
@@ -9,6 +11,7 @@ use super::{
     DeskWorld, errors,
     urls::{UrlStyle, UrlTarget},
 };
+use crate::files;
 
 /// Returns a failure as an object, so that scripts can branch on its code.
 pub(crate) fn error_object(failure: &Failure) -> Value {
@@ -42,6 +45,16 @@ impl DeskWorld {
                 tracing::debug!(?error, "the index is not kept");
             }
         }
+    }
+
+    /// Returns the id of a file in the file system; `None` if it is not below a root.
+    pub(crate) fn id_of_file(&self, file: &Path, context: &CallContext) -> Option<String> {
+        let roots = self.roots_for(context);
+        let mut ids = roots.iter().filter_map(|root| {
+            let path = files::below_or_new(&root.location, file)?;
+            Some(roots.id_of(root, &path, None))
+        });
+        ids.next()
     }
 
     /// Returns the document that `name` leads to, and the section in it if the name has one.

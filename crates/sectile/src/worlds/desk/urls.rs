@@ -10,7 +10,7 @@ use super::{
     fetched::ReadItem,
     roots::{DeskRoot, VisibleRoots},
 };
-use crate::worlds::url_template::{self, PART, PATH, encoded, filled};
+use crate::worlds::url_template::{self, PART, PATH, decoded, encoded, filled};
 
 /// The names that a template may have in braces.
 const PLACEHOLDERS: [&str; 5] = ["path", "name", "id", "root", "heading"];
@@ -97,6 +97,58 @@ impl UrlStyle {
     }
 }
 
+impl UrlStyle {
+    /// Returns the id that an address of the root `root` is for; `None` if it is not such an address.
+    pub(super) fn id_of_url(&self, root: &str, url: &str) -> Option<String> {
+        let (path, section) = match self {
+            Self::Template(template) => {
+                let values = url_template::values(template, url)?;
+                let value = |name: &str| {
+                    let found = values.iter().find(|(known, _)| *known == name);
+                    found.map(|(_, value)| value.as_str())
+                };
+                if value("root").is_some_and(|value| value != root) {
+                    return None;
+                }
+                if let Some(id) = value("id") {
+                    return Some(id.to_owned());
+                }
+                let path = value("path").or_else(|| value("name"))?;
+                (path.to_owned(), value("heading").map(str::to_owned))
+            }
+            Self::Obsidian(vault) => {
+                let query = url.strip_prefix("obsidian://open?")?;
+                let value = |name: &str| {
+                    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+                    Some(decoded(value))
+                };
+                if value("vault")? != *vault {
+                    return None;
+                }
+                (value("file")?, None)
+            }
+            Self::Sectile => {
+                let rest = url.strip_prefix("sectile:///")?;
+                let rest = match root {
+                    "" => rest,
+                    root => rest
+                        .strip_prefix(&encoded(root, PART))
+                        .and_then(|rest| rest.strip_prefix('/'))?,
+                };
+                match rest.split_once('#') {
+                    Some((path, section)) => (decoded(path), Some(decoded(section))),
+                    None => (decoded(rest), None),
+                }
+            }
+        };
+        Some(match section.filter(|section| !section.is_empty()) {
+            Some(section) => format!("{path}#{section}"),
+            None => path,
+        })
+    }
+}
+
 impl VisibleRoots<'_> {
     /// Returns the address of a document or section.
     pub(super) fn url_of(&self, root: &DeskRoot, item: &ReadItem) -> String {
@@ -169,6 +221,44 @@ mod tests {
         let bare = UrlStyle::Template("x:{id}{heading}{".to_owned()).url(document);
         assert!(bare.starts_with("x:Daily%20notes%2F"), "{bare}");
         assert!(bare.ends_with("1kebc1{"), "{bare}");
+    }
+
+    #[test]
+    fn an_address_leads_back_to_its_id() {
+        for (style, id) in [
+            (UrlStyle::Sectile, "Daily notes/Über & co.md#plan-1kebc1"),
+            (
+                UrlStyle::Obsidian("v 1".to_owned()),
+                "Daily notes/Über & co.md#Plan #1",
+            ),
+            (
+                UrlStyle::Template("https://n.example/{root}/{path}?h={heading}".to_owned()),
+                "Daily notes/Über & co.md#Plan #1",
+            ),
+            (
+                UrlStyle::Template("x:{id}".to_owned()),
+                "Daily notes/Über & co.md#plan-1kebc1",
+            ),
+            (
+                UrlStyle::Template("x:{root}/{name}".to_owned()),
+                "Über & co",
+            ),
+        ] {
+            let url = style.url(SECTION);
+            assert_eq!(
+                style.id_of_url("my notes", &url).as_deref(),
+                Some(id),
+                "{url}"
+            );
+            assert_eq!(
+                style.id_of_url("my notes", "https://elsewhere.example/"),
+                None
+            );
+        }
+        assert_eq!(
+            UrlStyle::Sectile.id_of_url("other", &UrlStyle::Sectile.url(SECTION)),
+            None
+        );
     }
 
     #[test]

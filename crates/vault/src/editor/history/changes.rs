@@ -133,7 +133,7 @@ impl DocumentHistory {
 
     /// Views the documents with a history below `under` whose files have changed, which enters what other programs did
     /// to them.
-    fn enter_external_edits(
+    pub(super) fn enter_external_edits(
         &self,
         under: Option<&NotePath>,
         watch: CallHooks<'_>,
