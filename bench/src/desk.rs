@@ -1,6 +1,7 @@
 //! The desk on a large folder: its index from nothing and after a restart, its answers through stdio, and its writes against
 //! those of the editor.
 
+pub(crate) mod console;
 mod folder;
 mod reading;
 pub(crate) mod start;

@@ -113,6 +113,7 @@ fn request(operation: Operation, name: &str) -> WriteRequest {
         reason: None,
         request: None,
         dry_run: false,
+        plan: None,
         confirmed: true,
     }
 }

@@ -61,7 +61,7 @@ type Group = fn(&mut Report, &Bench) -> Result<()>;
 /// Groups that take long, and are measured only if they are named.
 const LONG_GROUPS: [&str; 1] = ["scale"];
 
-const GROUPS: [(&str, Group); 17] = [
+const GROUPS: [(&str, Group); 18] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -86,6 +86,7 @@ const GROUPS: [(&str, Group); 17] = [
     ("clients", clients::run),
     ("retrieval", retrieval::run),
     ("desk", desk::run),
+    ("console", desk::console::run),
     ("tasks", tasks::run),
 ];
 

@@ -10,6 +10,7 @@ mod documents;
 mod folders;
 mod layout;
 mod notices;
+mod quotes;
 mod search;
 mod times;
 
@@ -71,6 +72,14 @@ pub(super) fn console() -> Console<DeskWorld> {
                 label: "console/calls",
                 method: PageMethod::View,
                 render: calls::render,
+            },
+            ConsolePage {
+                path: layout::QUOTES,
+                title: "Quotes",
+                tool: Some("fetch"),
+                label: "console/quotes",
+                method: PageMethod::ViewOrForm,
+                render: quotes::render,
             },
             ConsolePage {
                 path: layout::UNDO,

@@ -26,109 +26,119 @@ const MAX_NAME_CHARS: usize = 60;
 /// The result of a check, as scripts and pages get it.
 #[derive(Debug, Serialize)]
 pub(crate) struct QuoteAnswer {
-    passages: Vec<AnsweredPassage>,
+    pub(super) passages: Vec<AnsweredPassage>,
     /// Number of passages.
-    total: usize,
-    counts: VerdictCounts,
+    pub(super) total: usize,
+    pub(super) counts: VerdictCounts,
     /// Sentences about what was not looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<String>,
+    pub(super) left_out: Vec<String>,
 }
 
 /// Number of passages with each result.
 #[derive(Debug, Default, Serialize)]
-struct VerdictCounts {
-    verified: usize,
-    moved: usize,
-    changed: usize,
-    nowhere: usize,
+pub(super) struct VerdictCounts {
+    pub(super) verified: usize,
+    pub(super) moved: usize,
+    pub(super) changed: usize,
+    pub(super) nowhere: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct AnsweredPassage {
-    status: &'static str,
+pub(super) struct AnsweredPassage {
+    pub(super) status: &'static str,
     /// The line of the draft.
-    line: usize,
+    pub(super) line: usize,
     /// How the draft marks it: `block`, `marks` or `paragraph`.
-    form: &'static str,
+    pub(super) form: &'static str,
     /// The passage, without markup.
-    quote: String,
+    pub(super) quote: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cited: Vec<AnsweredCitation>,
+    pub(super) cited: Vec<AnsweredCitation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    places: Vec<AnsweredPlace>,
+    pub(super) places: Vec<AnsweredPlace>,
     /// Whether there are more places.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    more: bool,
+    pub(super) more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    nearest: Option<AnsweredNearest>,
+    pub(super) nearest: Option<AnsweredNearest>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    removed: Option<AnsweredRemoval>,
+    pub(super) removed: Option<AnsweredRemoval>,
 }
 
 #[derive(Debug, Serialize)]
-struct AnsweredCitation {
+pub(super) struct AnsweredCitation {
     /// As the draft has it.
-    written: String,
+    pub(super) written: String,
     /// The id of what it names.
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    pub(super) id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct AnsweredPlace {
-    id: String,
-    headings: Vec<String>,
-    line: usize,
-    parts: Vec<AnsweredText>,
+pub(super) struct AnsweredPlace {
+    pub(super) id: String,
+    pub(super) headings: Vec<String>,
+    pub(super) line: usize,
+    pub(super) parts: Vec<AnsweredText>,
     /// What differs: `white_space`, `markup`, `typography`, `normal_form`, `end_punctuation`, `ellipsis`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    differs: Vec<&'static str>,
+    pub(super) differs: Vec<&'static str>,
 }
 
 /// Exact bytes of a document.
 #[derive(Debug, Serialize)]
-struct AnsweredText {
-    start: usize,
-    end: usize,
-    sha256: String,
-    text: String,
+pub(super) struct AnsweredText {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) sha256: String,
+    pub(super) text: String,
 }
 
 #[derive(Debug, Serialize)]
-struct AnsweredNearest {
-    id: String,
-    headings: Vec<String>,
-    line: usize,
+pub(super) struct AnsweredNearest {
+    pub(super) id: String,
+    pub(super) headings: Vec<String>,
+    pub(super) line: usize,
     #[serde(flatten)]
-    text: AnsweredText,
+    pub(super) text: AnsweredText,
     /// How many of the words of the passage it has, in thousandths.
-    likeness: u32,
-    diff: Vec<AnsweredWords>,
+    pub(super) likeness: u32,
+    pub(super) diff: Vec<AnsweredWords>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum AnsweredWords {
+pub(super) enum AnsweredWords {
     Same(String),
     Quoted(String),
     Now(String),
 }
 
 #[derive(Debug, Serialize)]
-struct AnsweredRemoval {
-    change: String,
-    time: String,
-    by: String,
-    tool: String,
+pub(super) struct AnsweredRemoval {
+    pub(super) change: String,
+    pub(super) time: String,
+    pub(super) by: String,
+    pub(super) tool: String,
     /// By another program.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    external: bool,
+    pub(super) external: bool,
     /// The document that had it.
-    id: String,
+    pub(super) id: String,
 }
 
 impl QuoteAnswer {
+    /// Returns the number of passages with each result.
+    pub(super) fn counts(&self) -> [(&'static str, usize); 4] {
+        [
+            ("verified", self.counts.verified),
+            ("moved", self.counts.moved),
+            ("changed", self.counts.changed),
+            ("nowhere", self.counts.nowhere),
+        ]
+    }
+
     /// Returns the number of passages.
     pub(crate) fn total(&self) -> usize {
         self.total

@@ -251,6 +251,45 @@ fn calls_of_a_client_that_has_its_own_server_appear_too() {
 }
 
 #[test]
+fn a_draft_is_checked_passage_by_passage() {
+    let desk = desk();
+    desk.open().json(
+        "edit",
+        json!({ "id": "plan#Budget", "old": "350", "new": "400" }),
+    );
+    let server = serve(&desk, "");
+    let visitor = Visitor::enter(&server, &desk);
+    let page = visitor.page("/quotes");
+    assert!(
+        page.contains("<textarea") && !page.contains("passages"),
+        "{page}"
+    );
+    let draft = "> The pilot costs 400 a day.%0A%0A> The pilot costs 350 a day.%0A%0A> <script>alert(1)</script> nobody ever wrote this";
+    let fields = format!(
+        "form_token={}&draft={}",
+        visitor.token(),
+        draft.replace(' ', "+")
+    );
+    let answer = visitor.post("/quotes", &fields);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let page = answer.body;
+    assert!(
+        page.contains("3 passages: 1 verified, 1 changed, 1 nowhere"),
+        "{page}"
+    );
+    assert!(
+        page.contains("<del>") && page.contains("until change 1"),
+        "{page}"
+    );
+    assert!(
+        page.contains("SHA-256") && !page.contains("<script>alert"),
+        "{page}"
+    );
+    // A form without the token is refused, although it changes nothing.
+    assert_eq!(visitor.post("/quotes", "draft=x").status, 403);
+}
+
+#[test]
 fn a_hostile_note_is_text() {
     let hostile = "# <img src=x onerror=alert(1)>\n\n<script>alert(1)</script>\n\n<svg onload=alert(1)>\n\n\
         [a](javascript:alert(1)) [b](&#106;avascript:alert(1)) <iframe src=//evil.example></iframe>\n\n\

@@ -9,6 +9,7 @@ use sectile_mcp::{FORM_TOKEN, PageAnswer, PageRequest, SIGN_OUT};
 pub(super) const DOCUMENTS: &str = "documents";
 pub(super) const CHANGES: &str = "changes";
 pub(super) const SEARCH: &str = "search";
+pub(super) const QUOTES: &str = "quotes";
 pub(super) const CALLS: &str = "calls";
 pub(super) const UNDO: &str = "undo";
 
