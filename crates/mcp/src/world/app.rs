@@ -7,7 +7,7 @@ use rmcp::model::{ClientCapabilities, ExtensionCapabilities};
 use serde_json::{Value, json};
 
 use crate::{
-    Access, JsonObject, Resource, Surface, ToolCard,
+    Access, CallContext, JsonObject, Resource, Surface, ToolCard,
     call::policy::{Absence, CallerRole},
     world::surface::BoundTool,
 };
@@ -80,11 +80,17 @@ impl Surface {
         listed.any(|card| self.listed_app(card, caller_role).is_some())
     }
 
-    /// Returns whether a resource may be in a listing for a caller with this role: it is not an app, or the app of a
-    /// tool in such a listing.
-    pub(crate) fn lists_tool_of(&self, resource: &Resource, caller_role: CallerRole) -> bool {
+    /// Returns whether a resource may be in a listing for this call by a caller with this role: it is not an app, or the
+    /// client shows apps and the tool that it belongs to is in such a listing.
+    pub(crate) fn lists_app_to(
+        &self,
+        resource: &Resource,
+        caller_role: CallerRole,
+        context: &CallContext,
+    ) -> bool {
         let mut listed = self.listed_tools(caller_role);
-        !resource.uri.starts_with(SCHEME) || listed.any(|card| card.app == Some(&*resource.uri))
+        !resource.uri.starts_with(SCHEME)
+            || (context.shows_apps && listed.any(|card| card.app == Some(&*resource.uri)))
     }
 
     /// Checks whether a caller with this role has one of the tools that the app at `uri` belongs to; `None` if there are

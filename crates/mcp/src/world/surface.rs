@@ -607,7 +607,7 @@ impl Surface {
         let mut listing = (resources.list)(context)?;
         let is_listed = |resource: &Resource| {
             self.lists(&resource.uri, Access::Read, caller_role)
-                && self.lists_tool_of(resource, caller_role)
+                && self.lists_app_to(resource, caller_role, context)
         };
         listing.resources.retain(is_listed);
         Ok(listing)

@@ -107,6 +107,9 @@ async fn only_clients_that_show_apps_are_told_which_tools_have_one() {
             );
             let listing = ask(&mut client, &extensions, "tools/list", json!({})).await;
             listings.push(listing["result"].clone());
+            let resources = ask(&mut client, &extensions, "resources/list", json!({})).await;
+            let lists_app = resources.to_string().contains(APP);
+            assert_eq!(lists_app, extensions != json!({}), "{era:?}: {resources}");
             let call = json!({ "name": "arrange", "arguments": { "title": "x" } });
             let answer = ask(&mut client, &extensions, "tools/call", call).await;
             let shows = extensions != json!({});

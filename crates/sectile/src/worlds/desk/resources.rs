@@ -17,7 +17,11 @@ pub(super) fn of(read_only: bool) -> Option<Resources<DeskWorld>> {
         list,
         read,
         templates: Cow::Borrowed(&[]),
-        cache: CacheHint::TABLE,
+        // Clients that show apps get another listing than those that do not.
+        cache: CacheHint {
+            shared: false,
+            ..CacheHint::TABLE
+        },
         changes: None,
     })
 }

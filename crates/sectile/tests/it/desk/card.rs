@@ -168,6 +168,8 @@ fn only_clients_that_show_apps_are_told_about_the_card() {
         let (mut ask, _) = connect(&desk, "", way, false);
         let plain = tools_of(&mut ask);
         assert_eq!(tools, plain, "{way:?}");
+        let resources = ask("resources/list", json!({}));
+        assert!(!resources.to_string().contains("ui://"), "{resources}");
         assert_eq!(*plain_listing.get_or_insert(plain.clone()), plain);
     }
 }
