@@ -8,6 +8,7 @@ const ALL = { serverTools: {}, updateModelContext: { text: {} }, message: { text
 
 let client;
 let bridge;
+let reviews = 0;
 /** What the card told the host. */
 const heard = { contexts: [], messages: [], sizes: [], calls: [] };
 
@@ -46,6 +47,8 @@ async function review(name, args, { theme = "light", width = 600, capabilities =
   const page = await read(getToolUiResourceUri(tool));
   const answer = result ?? (await client.callTool({ name, arguments: args }));
   const frame = document.createElement("iframe");
+  reviews += 1;
+  frame.name = `card-${reviews}`;
   frame.setAttribute("sandbox", "allow-scripts");
   frame.style.cssText = `width:${width}px;height:200px;border:0`;
   document.body.style.margin = "0";
@@ -88,4 +91,4 @@ async function close() {
   document.querySelector("iframe")?.remove();
 }
 
-window.host = { connect, read, listResources, call, review, setContext, close, heard };
+window.host = { name: () => `card-${reviews}`, connect, read, listResources, call, review, setContext, close, heard };

@@ -166,7 +166,9 @@ async function openHost(era, showsApps = true, options = {}) {
   page.connected = await page.evaluate(([era, showsApps]) => window.host.connect(era, showsApps), [era, showsApps]);
   page.review = async (tool, args, options) => {
     const answer = await page.evaluate(([tool, args, options]) => window.host.review(tool, args, options), [tool, args, options]);
-    page.card = await until("the card", () => page.frames().find((frame) => frame !== page.mainFrame() && !frame.isDetached()));
+    // The frame of an earlier card may still be known for a moment.
+    const name = await page.evaluate(() => window.host.name());
+    page.card = await until("the card", () => page.frame({ name }));
     await page.card.waitForFunction(() => document.getElementById("title").textContent !== "Waiting for the change");
     return answer;
   };
