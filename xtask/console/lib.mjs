@@ -83,7 +83,8 @@ export class Suite {
     }
     await cleanUp();
     console.log(`${passed} passed, ${failed} failed`);
-    process.exitCode = failed > 0 ? 1 : 0;
+    // A test that failed may have left something open that would keep the process alive.
+    process.exit(failed > 0 ? 1 : 0);
   }
 }
 

@@ -13,6 +13,8 @@ import { Server, WatchedContext, assert, callTool, scriptArguments, startChromiu
 const PICTURES = [
   { name: 'documents', address: '/documents?id=projects/harbour/plan.md', viewport: { width: 960, height: 620 }, colorScheme: 'light' },
   { name: 'changes', address: '/changes', viewport: { width: 960, height: 620 }, colorScheme: 'light' },
+  { name: 'search', address: '/search?q=what%20does%20the%20pilot%20cost%3F&ranking2=words', viewport: { width: 960, height: 640 }, colorScheme: 'light' },
+  { name: 'quotes', address: '/quotes', draft: '> Boats at ten\n\n> The pilot costs 350 a day.\n\n> A pier of gold\n', viewport: { width: 960, height: 760 }, colorScheme: 'light' },
   { name: 'calls', address: '/calls', viewport: { width: 960, height: 520 }, colorScheme: 'dark' },
   { name: 'phone', address: '/documents?id=projects/harbour/budget.md', viewport: { width: 360, height: 640 }, colorScheme: 'dark' },
 ];
@@ -44,11 +46,16 @@ const client = await server.client('an agent');
 for (const [tool, args] of CALLS) await callTool(client, tool, args);
 await client.close();
 const browser = await startChromium();
-for (const { name, address, viewport, colorScheme } of PICTURES) {
+for (const { name, address, draft, viewport, colorScheme } of PICTURES) {
   const watched = await WatchedContext.open(browser, server.origin, { viewport, colorScheme });
   await watched.signIn(server);
   const { page, status } = await watched.visit(address);
   assert(status === 200, `${address} answered ${status}`);
+  if (draft) {
+    await page.locator('textarea').fill(draft);
+    await page.getByRole('button').click();
+    await page.locator('.passages').waitFor();
+  }
   const bytes = smaller(await page.screenshot());
   watched.assertQuiet(address);
   assert(bytes.length <= MAX_BYTES, `${name}.png has ${bytes.length} bytes, at most ${MAX_BYTES}; make its window smaller`);

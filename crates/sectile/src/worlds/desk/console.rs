@@ -23,7 +23,10 @@ const ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
         path: "console.css",
         mime_type: "text/css; charset=utf-8",
-        text: include_str!("console/console.css"),
+        text: concat!(
+            include_str!("card/diff_view.css"),
+            include_str!("console/console.css"),
+        ),
     },
     ConsoleAsset {
         path: "console.js",

@@ -1,4 +1,5 @@
-//! A change as people read it: the sections it touched, with the lines before and after.
+//! A change as people read it: the sections it touched, with the lines before and after. It looks as on the card for
+//! hosts (`card/diff_view.js`), with the same styles, but is rendered here, so that it is there without a script.
 
 use maud::{Markup, html};
 use sectile_markdown::{Changes, DiffOptions, Source, line_changes, unified_diff};
@@ -71,16 +72,14 @@ impl DocumentChange {
     /// Renders the change, under the id of its document if that is asked for.
     pub(super) fn render(&self, is_named: bool) -> Markup {
         html! {
-            @if is_named { p.diff-document { (id_link(&self.id)) } }
-            @for hunk in &self.hunks {
-                figure.diff {
-                    @if !hunk.heading.is_empty() { figcaption { bdi { (hunk.heading) } } }
-                    div.diff-lines role="group" {
-                        @for line in rendered_lines(&hunk.lines) { (line) }
-                    }
+            section.diff-document aria-label=(self.id) {
+                @if is_named { div.diff-head { p.diff-name { (id_link(&self.id)) } } }
+                @for hunk in &self.hunks {
+                    @if !hunk.heading.is_empty() { p.diff-hunk { bdi { (hunk.heading) } } }
+                    @for line in rendered_lines(&hunk.lines) { (line) }
                 }
+                @if self.is_cut { p.diff-more { "The rest of this change is too long to be shown." } }
             }
-            @if self.is_cut { p.quiet { "The rest of this change is too long to be shown." } }
         }
     }
 }
@@ -189,7 +188,7 @@ fn rendered_lines(lines: &[DiffLine]) -> Vec<Markup> {
 }
 
 fn plain_line(line: &DiffLine) -> Markup {
-    line_with(line.kind, &html! { (line.text) })
+    line_with(line.kind, &shown_text(&line.text))
 }
 
 /// Renders two lines with the part that differs marked in each.
@@ -206,9 +205,9 @@ fn marked_pair(old: &DiffLine, new: &DiffLine) -> (Markup, Markup) {
         (before.to_owned(), changed.to_owned(), after.to_owned())
     };
     let (before, changed, after) = parts(&old.text);
-    let old = html! { (before) @if !changed.is_empty() { del { (changed) } } (after) };
+    let old = html! { (shown_text(&before)) @if !changed.is_empty() { del { (shown_text(&changed)) } } (shown_text(&after)) };
     let (before, changed, after) = parts(&new.text);
-    let new = html! { (before) @if !changed.is_empty() { ins { (changed) } } (after) };
+    let new = html! { (shown_text(&before)) @if !changed.is_empty() { ins { (shown_text(&changed)) } } (shown_text(&after)) };
     (
         line_with(LineKind::Removed, &old),
         line_with(LineKind::Added, &new),
@@ -245,15 +244,44 @@ fn word_start(text: &str, at: usize) -> usize {
 
 fn line_with(kind: LineKind, text: &Markup) -> Markup {
     let (class, sign, word) = match kind {
-        LineKind::Same => ("same", " ", ""),
-        LineKind::Removed => ("removed", "−", "removed: "),
-        LineKind::Added => ("added", "+", "added: "),
+        LineKind::Same => ("", "", ""),
+        LineKind::Removed => (" diff-removed", "−", "Removed: "),
+        LineKind::Added => (" diff-added", "+", "Added: "),
     };
     html! {
-        div class={ "line " (class) } dir="auto" {
-            span.sign aria-hidden="true" { (sign) }
-            span.text { @if !word.is_empty() { span.unseen { (word) } } (text) }
+        div class={ "diff-line" (class) } {
+            span.diff-sign aria-hidden="true" { (sign) }
+            @if !word.is_empty() { span.diff-words { (word) } }
+            span.diff-text { (text) }
         }
+    }
+}
+
+/// Renders text. Characters that change how text looks, or that cannot be seen at all, are named: someone who reviews a
+/// change has to know.
+fn shown_text(text: &str) -> Markup {
+    html! {
+        @for part in text.split_inclusive(is_hidden) {
+            @match part.chars().next_back().filter(|last| is_hidden(*last)) {
+                Some(last) => {
+                    (part[..part.len() - last.len_utf8()])
+                    span.diff-hidden-character { "U+" (format!("{:04X}", u32::from(last))) }
+                }
+                None => { (part) }
+            }
+        }
+    }
+}
+
+fn is_hidden(c: char) -> bool {
+    match c {
+        '\t' => false,
+        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' | '\u{3164}' => {
+            true
+        }
+        '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}' => true,
+        c => c.is_control(),
     }
 }
 
@@ -271,7 +299,7 @@ mod tests {
         let old = "# Plan\n\nText.\n\n## Budget\n\nThe pilot costs 350 a day.\n";
         let page = rendered(old, &old.replace("350", "400"));
         assert!(
-            page.contains("<figcaption><bdi>Plan › Budget</bdi>"),
+            page.contains("<p class=\"diff-hunk\"><bdi>Plan › Budget</bdi>"),
             "{page}"
         );
         assert!(page.contains("costs <del>350</del> a day."), "{page}");
@@ -281,8 +309,14 @@ mod tests {
     #[test]
     fn removed_sections_have_their_old_heading() {
         let page = rendered("# A\n\nOne.\n\n# B\n\nTwo.\n", "");
-        assert!(page.contains("<figcaption><bdi>A</bdi>"), "{page}");
-        assert!(page.contains("removed: </span>Two."), "{page}");
+        assert!(
+            page.contains("<p class=\"diff-hunk\"><bdi>A</bdi>"),
+            "{page}"
+        );
+        assert!(
+            page.contains("Removed: </span><span class=\"diff-text\">Two."),
+            "{page}"
+        );
     }
 
     #[test]
@@ -296,6 +330,14 @@ mod tests {
         ] {
             assert_eq!(common_ends(old, new), expected, "{old} {new}");
         }
+    }
+
+    #[test]
+    fn characters_that_cannot_be_seen_are_named() {
+        let page = rendered("# A\n", "# A\n\nPay \u{202e}001\u{200b} now\tor never.\n");
+        let mark = |code: &str| format!("<span class=\"diff-hidden-character\">U+{code}</span>");
+        let expected = format!("Pay {}001{} now\tor never.", mark("202E"), mark("200B"));
+        assert!(page.contains(&expected), "{page}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn render(
         form.draft method="post" action={ "/" (QUOTES) } {
             (form_token(request))
             label for="draft" { "Quote or draft" }
-            textarea #draft name="draft" dir="auto" placeholder=(EXAMPLE) required autofocus[draft.is_empty()] { (draft) }
+            textarea #draft name="draft" dir="auto" placeholder=(EXAMPLE) required { (draft) }
             button type="submit" { "Check" }
         }
         @if let Some(answer) = &answer { (report(answer)) }

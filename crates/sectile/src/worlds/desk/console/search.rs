@@ -134,7 +134,7 @@ fn form(query: &SearchQuery<'_>) -> Markup {
         form.filters method="get" action={ "/" (SEARCH) } role="search" {
             div.grow {
                 label for="q" { "Query" }
-                input #q type="search" name="q" value=(query.query) dir="auto" autofocus[query.query.is_empty()];
+                input #q type="search" name="q" value=(query.query) dir="auto";
             }
             div { label for="ranking" { "Ranking" } select #ranking name="ranking" { (options(Some(query.ranking))) } }
             details.beside open[query.beside().is_some()] {
