@@ -13,7 +13,7 @@ import { Server, WatchedContext, assert, callTool, scriptArguments, startChromiu
 const PICTURES = [
   { name: 'documents', address: '/documents?id=projects/harbour/plan.md', viewport: { width: 960, height: 620 }, colorScheme: 'light' },
   { name: 'changes', address: '/changes', viewport: { width: 960, height: 620 }, colorScheme: 'light' },
-  { name: 'search', address: '/search?q=what%20does%20the%20pilot%20cost%3F&ranking2=words', viewport: { width: 960, height: 640 }, colorScheme: 'light' },
+  { name: 'search', address: '/search?q=when%20do%20the%20boats%20leave%3F', viewport: { width: 960, height: 640 }, colorScheme: 'light' },
   { name: 'quotes', address: '/quotes', draft: '> Boats at ten\n\n> The pilot costs 350 a day.\n\n> A pier of gold\n', viewport: { width: 960, height: 760 }, colorScheme: 'light' },
   { name: 'calls', address: '/calls', viewport: { width: 960, height: 520 }, colorScheme: 'dark' },
   { name: 'phone', address: '/documents?id=projects/harbour/budget.md', viewport: { width: 360, height: 640 }, colorScheme: 'dark' },

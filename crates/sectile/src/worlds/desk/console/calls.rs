@@ -27,7 +27,8 @@ struct ClientTotals {
     failed: usize,
     elapsed: Duration,
     bytes: usize,
-    tokens: usize,
+    /// Of the calls whose tokens were estimated, if there are any.
+    tokens: Option<usize>,
 }
 
 pub(super) fn render(
@@ -51,12 +52,6 @@ pub(super) fn render(
             h2 #totals { "By client" }
             (totals(&calls))
         }
-        @if calls.len() > MOST_NOTABLE {
-            div.columns {
-                (notable("Slowest", &calls, |call| call.elapsed.as_micros()))
-                (notable("Largest answers", &calls, |call| call.bytes as u128))
-            }
-        }
         section aria-labelledby="newest" {
             h2 #newest { "Newest" }
             div.table role="region" aria-labelledby="newest" tabindex="0" {
@@ -72,6 +67,12 @@ pub(super) fn render(
                         @for call in calls.iter().take(MOST_LISTED) { (row(call)) }
                     }
                 }
+            }
+        }
+        @if calls.len() > MOST_NOTABLE {
+            div.columns {
+                (notable("Slowest", &calls, |call| call.elapsed.as_micros()))
+                (notable("Largest answers", &calls, |call| call.bytes as u128))
             }
         }
     };
@@ -136,7 +137,9 @@ fn totals(calls: &[LoggedCall]) -> Markup {
         totals.failed += usize::from(call.outcome != "ok");
         totals.elapsed += call.elapsed;
         totals.bytes += call.bytes;
-        totals.tokens += call.tokens.unwrap_or(0);
+        if let Some(tokens) = call.tokens {
+            *totals.tokens.get_or_insert_default() += tokens;
+        }
     }
     html! {
         div.table role="region" aria-labelledby="totals" tabindex="0" {
@@ -153,7 +156,7 @@ fn totals(calls: &[LoggedCall]) -> Markup {
                             th scope="row" { bdi { (client) } }
                             td.number { (grouped(totals.calls)) } td.number { (grouped(totals.failed)) }
                             td.number { (duration(totals.elapsed)) } td.number { (grouped(totals.bytes)) }
-                            td.number { (grouped(totals.tokens)) }
+                            td.number { (totals.tokens.map(grouped).unwrap_or_default()) }
                         }
                     }
                 }

@@ -65,7 +65,7 @@ fn checked(passage: &AnsweredPassage) -> Markup {
         _ => ("✗", "Nowhere to be found"),
     };
     html! {
-        li.passage class={ "is-" (passage.status) } {
+        li class={ "passage is-" (passage.status) } {
             p.verdict {
                 span.sign aria-hidden="true" { (sign) } " " strong { (word) } " "
                 span.quiet { "line " (passage.line) }
@@ -85,7 +85,7 @@ fn checked(passage: &AnsweredPassage) -> Markup {
             @if passage.more { p.quiet { "There are more places." } }
             @if let Some(nearest) = &passage.nearest {
                 p { "Nearest text now, in " a href=(address_of(&nearest.id)) { bdi { (nearest.headings.join(" › ")) } } ":" }
-                p.word-diff dir="auto" { @for part in &nearest.diff { (words(part)) } }
+                p.word-diff dir="auto" { @for part in &nearest.diff { (words(part)) " " } }
             }
             @if let Some(removal) = &passage.removed {
                 p.quiet {

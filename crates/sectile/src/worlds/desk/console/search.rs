@@ -139,15 +139,17 @@ fn form(query: &SearchQuery<'_>) -> Markup {
             div { label for="ranking" { "Ranking" } select #ranking name="ranking" { (options(Some(query.ranking))) } }
             details.beside open[query.beside().is_some()] {
                 summary { "Compare" }
-                div.grow {
-                    label for="q2" { "Second query (empty: the same)" }
-                    input #q2 type="search" name="q2" value=(query.second) dir="auto";
-                }
-                div {
-                    label for="ranking2" { "Its ranking" }
-                    select #ranking2 name="ranking2" {
-                        option value="" { "The same" }
-                        (options(query.second_ranking))
+                div.fields {
+                    div.grow {
+                        label for="q2" { "Second query (empty: the same)" }
+                        input #q2 type="search" name="q2" value=(query.second) dir="auto";
+                    }
+                    div {
+                        label for="ranking2" { "Its ranking" }
+                        select #ranking2 name="ranking2" {
+                            option value="" { "The same" }
+                            (options(query.second_ranking))
+                        }
                     }
                 }
             }
