@@ -13,12 +13,13 @@ use super::{
     desk,
     serve::{self, ConsoleAddress},
     servers::{RunningServer, link_key},
-    ui::{CliError, HEADING, NAME, StyledText, print, tell},
+    ui::{CliError, HEADING, NAME, StyledText, print, tell, visible},
 };
 use crate::{config::without_tilde, files};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
+Examples:
   sectile open                     the notes here, in your browser
   sectile open ~/notes             those of another folder
   sectile open 'Winter feed'       one note of them
@@ -51,6 +52,15 @@ pub(super) fn run(args: &OpenArgs) -> Result<(), CliError> {
             true => print(format_args!("{url}\n")),
             false => open_in_its_program(&url),
         };
+    }
+    if let Some(what) = named
+        && is_missing(what)
+    {
+        let what = visible(what);
+        return Err(
+            CliError::failed(format_args!("there is no folder or note at {what}."))
+                .next("give a folder, or the name of a note in the folder where you are"),
+        );
     }
     let config = args.desk.config();
     let root = match (folder, &config) {
@@ -88,6 +98,16 @@ pub(super) fn run(args: &OpenArgs) -> Result<(), CliError> {
         ));
         Ok(())
     })
+}
+
+/// Returns whether something can only be a path, and nothing is there.
+fn is_missing(what: &str) -> bool {
+    let is_path = ["/", "~/", "./", "../"]
+        .iter()
+        .any(|start| what.starts_with(start));
+    let file = what.split('#').next().unwrap_or(what);
+    let place = without_tilde(PathBuf::from(file));
+    is_path && files::length_and_time(&place).is_none()
 }
 
 /// Returns the path of the page that shows `id`.

@@ -243,6 +243,19 @@ fn without_a_server_the_command_starts_one_and_tells_where() {
 }
 
 #[test]
+fn a_place_that_is_not_there_is_not_opened() {
+    let mut command = sectile();
+    command.args(["open", "/no/such/folder", "--print"]);
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("there is no folder or note at /no/such/folder."),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_read_only_console_offers_nothing_that_writes() {
     let desk = desk();
     desk.open().json(

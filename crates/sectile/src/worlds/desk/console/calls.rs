@@ -48,9 +48,11 @@ pub(super) fn render(
         @if calls.is_empty() {
             p.empty { "No client has called a tool since this page was first opened. Keep it open while an agent works." }
         }
-        section aria-labelledby="totals" {
-            h2 #totals { "By client" }
-            (totals(&calls))
+        @if !calls.is_empty() {
+            section aria-labelledby="totals" {
+                h2 #totals { "By client" }
+                (totals(&calls))
+            }
         }
         section aria-labelledby="newest" {
             h2 #newest { "Newest" }
