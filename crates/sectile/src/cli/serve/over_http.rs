@@ -143,7 +143,11 @@ async fn run(
             signs_in: replaceable.authenticator.is_some(),
             roots,
         },
-        key: link_key(address)?.map(Arc::new),
+        // Where there is no console, nothing is kept for it.
+        key: match has_console {
+            true => link_key(address)?.map(Arc::new),
+            false => None,
+        },
     };
     let console_settings = console.key.clone().map(|links| ConsoleSettings {
         links,
