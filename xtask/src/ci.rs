@@ -62,7 +62,7 @@ const STEPS: &[Step] = &[
     step("fuzz", fuzz),
     step("build", build),
     step_after("build", "pictures", pictures::check),
-    step_after("build", "console", console::run),
+    step_after("build", "console-test", console::run),
     step_after("build", "eval", |repo| {
         eval::run(repo, &eval::DataArgs::default())
     }),
