@@ -30,7 +30,7 @@ pub enum WordChange {
     New(String),
 }
 
-/// The part of a text that comes nearest to another.
+/// The passage that comes nearest to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearText {
     /// Where it is, in bytes.

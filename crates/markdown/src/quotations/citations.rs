@@ -261,7 +261,7 @@ fn written_ids(leaf: &LeafText, found: &mut Vec<Citation>) {
     }
 }
 
-/// Returns whether a text is the path of a document, with or without a section after it.
+/// Returns whether a string is the path of a document, with or without a section after it.
 fn is_document_id(text: &str) -> bool {
     let path = text.split_once('#').map_or(text, |(path, _)| path);
     let lower = path.to_ascii_lowercase();
