@@ -21,6 +21,7 @@ mod outside;
 mod pictures;
 mod process;
 mod reference;
+mod remote;
 mod servers;
 mod sets;
 mod tidy;
@@ -62,6 +63,8 @@ enum Chore {
     ConsoleTest(console::ConsoleArgs),
     /// Run third-party tools against the built server.
     Outside(outside::OutsideArgs),
+    /// Run the recipes of docs/remote.md behind nginx and Caddy, and with an authorization server.
+    Remote,
     /// Measure how well third-party documents are found, if they are available.
     Eval(eval::DataArgs),
     /// Install the real servers that tests use: PostgreSQL with pgvector, and an S3 server.
@@ -98,6 +101,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Pictures(args) => pictures::run(repo, &args),
         Chore::ConsoleTest(args) => console::build_and_run(repo, &args),
         Chore::Outside(args) => outside::run(repo, &args),
+        Chore::Remote => remote::run(repo),
         Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),
         Chore::Sets => sets::run(repo),
