@@ -17,7 +17,6 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   enabledJWA: { idTokenSigningAlgValues: ["ES256"] },
   cookies: { keys: ["only for this test"] },
   pkce: { required: () => true },
-  ttl: { AccessToken: (_, token) => token.resourceServer?.accessTokenTTL ?? 600 },
   features: {
     devInteractions: { enabled: true },
     registration: { enabled: true },
@@ -29,7 +28,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
         return {
           scope: "openid",
           audience: resource,
-          accessTokenTTL: resource.includes("short") ? 1 : 600,
+          accessTokenTTL: 600,
           accessTokenFormat: "jwt",
           jwt: { sign: { alg: "ES256" } },
         };
