@@ -51,8 +51,10 @@ const OURS: &[(&str, &str)] = &[
 
 /// Our own Markdown: a file, or a folder with a trailing slash.
 const MARKDOWN: &[&str] = &[
+    ".github/",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
