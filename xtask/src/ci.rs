@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
-use crate::{console, contracts, eval, licences, models, outside, pictures, servers, tidy, typos};
+use crate::{
+    console, contracts, eval, front_door, licences, models, outside, pictures, servers, tidy, typos,
+};
 
 #[derive(clap::Args)]
 pub(crate) struct CiArgs {
@@ -61,6 +63,7 @@ const STEPS: &[Step] = &[
     step("licences", licences::run),
     step("fuzz", fuzz),
     step("build", build),
+    step_after("build", "front-door", front_door::run),
     step_after("build", "pictures", pictures::check),
     step_after("build", "console-test", console::run),
     step_after("build", "eval", |repo| {

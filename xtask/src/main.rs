@@ -14,6 +14,7 @@ mod ci;
 mod console;
 mod contracts;
 mod eval;
+mod front_door;
 mod install;
 mod licences;
 mod models;
@@ -24,6 +25,7 @@ mod reference;
 mod remote;
 mod servers;
 mod sets;
+mod site;
 mod tidy;
 mod typos;
 
@@ -59,6 +61,10 @@ enum Chore {
     Reference,
     /// Make the pictures of the documentation from the real program: a recording of the demo, and the console.
     Pictures(pictures::PictureArgs),
+    /// Check the links of the README and the manual, and run the commands in them, with the built program.
+    FrontDoor,
+    /// Build the manual as a site with mdBook.
+    Site,
     /// Build the program, and test the pages of its console in Chromium.
     ConsoleTest(console::ConsoleArgs),
     /// Run third-party tools against the built server.
@@ -99,6 +105,8 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Models => models::run(repo),
         Chore::Reference => reference::run(repo),
         Chore::Pictures(args) => pictures::run(repo, &args),
+        Chore::FrontDoor => front_door::run(repo),
+        Chore::Site => site::run(repo),
         Chore::ConsoleTest(args) => console::build_and_run(repo, &args),
         Chore::Outside(args) => outside::run(repo, &args),
         Chore::Remote => remote::run(repo),
