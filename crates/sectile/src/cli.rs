@@ -58,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Reference(args) => reference::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Connect(args) => connect::run(&args),
+        Command::Disconnect(args) => connect::disconnect(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Demo => demo::run(),
     };

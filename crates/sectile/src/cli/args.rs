@@ -11,6 +11,7 @@ use clap::{
     builder::{PathBufValueParser, PossibleValue, TypedValueParser as _},
 };
 
+use super::connect::{ClientRow, ClientScope};
 use crate::{
     config::without_tilde,
     worlds::{DEFAULT_WORLD, WORLDS, WorldEntry},
@@ -116,6 +117,8 @@ pub(super) enum Command {
     Config(ConfigArgs),
     /// Print the configuration for an MCP client, or write it into the client's file.
     Connect(ConnectArgs),
+    /// Remove a server from the file of an MCP client.
+    Disconnect(DisconnectArgs),
     /// Find problems with settings, folders and clients.
     Doctor(DoctorArgs),
     /// Show what Sectile does, on a sample folder, without any setup.
@@ -557,42 +560,85 @@ pub(super) enum ConfigCommand {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile connect claude-code --root ~/notes           print the entry
+  sectile connect cursor --root ~/notes --write        put it into Cursor's file
+  sectile connect claude-code --scope user --write     for all projects, not only the current folder
+  sectile connect gemini --url https://notes.example.com/mcp --key-env SECTILE_KEY --write
+                                                       a server that runs elsewhere")]
 pub(super) struct ConnectArgs {
     /// The client to connect.
     #[arg(value_enum)]
-    pub(super) client: ClientName,
+    pub(super) client: &'static ClientRow,
     /// The world to serve.
-    #[arg(long, value_enum, default_value = "desk")]
+    #[arg(long, value_enum, default_value = "desk", conflicts_with = "url")]
     pub(super) world: &'static WorldEntry,
     /// Folder of the notes to serve [default: the nearest one upward that has .sectile, .obsidian or .git, else the current
     /// one; for docs and notebook the current one].
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(super) root: Option<PathBuf>,
-    /// Name of the server in the client.
-    #[arg(long, default_value = "sectile")]
-    pub(super) name: String,
-    /// Change the client's file, after showing the changes.
+    /// URL of a server that runs elsewhere, instead of a folder.
+    #[arg(long, value_name = "URL")]
+    pub(super) url: Option<String>,
+    /// Environment variable that holds the key for --url. The client reads it, and its file holds only the name.
+    #[arg(
+        long,
+        value_name = "VAR",
+        requires = "url",
+        conflicts_with = "key_file"
+    )]
+    pub(super) key_env: Option<String>,
+    /// File that holds the key for --url, which is copied into the client's own file.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(super) key_file: Option<PathBuf>,
+    /// Name of the server in the client [default: sectile- and the name of the folder or host].
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    /// Which of the client's files to use [default: the one named first in the list of clients].
+    #[arg(long, value_enum)]
+    pub(super) scope: Option<ClientScope>,
+    /// Print the entry and change nothing; the default.
+    #[arg(long, conflicts_with = "write")]
+    print: bool,
+    /// Change the client's file, after showing the changes and making a copy of it.
     #[arg(long)]
     pub(super) write: bool,
     /// The client's file, if it is not in its usual place.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "scope")]
     pub(super) file: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ClientName {
-    /// Claude Code: .mcp.json in the current folder.
-    ClaudeCode,
-    /// Claude Desktop.
-    ClaudeDesktop,
-    /// Cursor: ~/.cursor/mcp.json.
-    Cursor,
-    /// Visual Studio Code: .vscode/mcp.json in the current folder.
-    Vscode,
-    /// Zed: settings.json.
-    Zed,
-    /// Codex: ~/.codex/config.toml.
-    Codex,
+#[derive(Debug, ClapArgs)]
+pub(super) struct DisconnectArgs {
+    /// The client to disconnect.
+    #[arg(value_enum)]
+    pub(super) client: &'static ClientRow,
+    /// Folder whose server is removed [default: the nearest one upward that has .sectile, .obsidian or .git, else the
+    /// current one].
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "name"])]
+    pub(super) root: Option<PathBuf>,
+    /// Only the server of this world, if the folder has several.
+    #[arg(long, value_enum, conflicts_with_all = ["url", "name"])]
+    pub(super) world: Option<&'static WorldEntry>,
+    /// URL of the server to remove.
+    #[arg(long, value_name = "URL", conflicts_with = "name")]
+    pub(super) url: Option<String>,
+    /// Name of the server in the client.
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    /// Which of the client's files to use [default: the one named first in the list of clients].
+    #[arg(long, value_enum)]
+    pub(super) scope: Option<ClientScope>,
+    /// Print the changes and make none; the default.
+    #[arg(long, conflicts_with = "write")]
+    print: bool,
+    /// Change the client's file, after showing the changes and making a copy of it.
+    #[arg(long)]
+    pub(super) write: bool,
+    /// The client's file, if it is not in its usual place.
+    #[arg(long, value_name = "FILE", conflicts_with = "scope")]
+    pub(super) file: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,162 +1,221 @@
-//! `sectile connect`: the entry that a client needs, printed or inserted into the client's own file.
+//! `sectile connect` and `sectile disconnect`: the entry that a client needs, printed, or put into the client's own file and
+//! taken out again.
 //!
 //! Clients keep other things in these files, including comments, so edits use parsers that preserve every byte they are not
 //! asked to change.
 
+mod clients;
 mod entry;
+mod formats;
+mod location;
+mod remote;
 
 use std::path::{Path, PathBuf};
 
 use sectile_markdown::{DiffOptions, line_changes, unified_diff};
 
-use self::entry::{ServerEntry, Shape};
-
+pub(super) use self::clients::{CLIENTS, ClientRow, ClientScope};
+use self::{
+    entry::{EntryTarget, RemoteKey, ServerConnection, ServerEntry},
+    location::ClientLocation,
+};
 use super::{
-    args::{ClientName, ConnectArgs},
+    args::{ConnectArgs, DisconnectArgs},
     root::{described, root_to_serve, shown},
     ui::{BAD, CliError, GOOD, HEADING, StyledText, print, tell},
 };
-use crate::{config, files, worlds::PathArgument};
+use crate::{
+    config, files,
+    worlds::{DEFAULT_WORLD, PathArgument, WorldEntry},
+};
 
-/// Facts about one client.
-struct Profile {
-    name: &'static str,
-    shape: Shape,
-    /// The usual path of its file; `None` if the home folder is unknown.
-    file: Option<PathBuf>,
-    /// The step that makes the client notice the change.
-    after: &'static str,
-    /// Whether its model sees nothing of a JSON-RPC error, or only the message.
-    hides_errors: bool,
-}
-
-fn profile(client: ClientName) -> Profile {
-    let home = |below: &str| config::home_folder().map(|home| home.join(below));
-    match client {
-        ClientName::ClaudeCode => Profile {
-            name: "Claude Code",
-            shape: Shape::Json {
-                key: "mcpServers",
-                typed: true,
-            },
-            file: Some(PathBuf::from(".mcp.json")),
-            after: "Start Claude Code in this folder and approve the server.",
-            hides_errors: true,
-        },
-        ClientName::ClaudeDesktop => Profile {
-            name: "Claude Desktop",
-            shape: Shape::Json {
-                key: "mcpServers",
-                typed: false,
-            },
-            file: claude_desktop_folder()
-                .map(|folder| folder.join("Claude/claude_desktop_config.json")),
-            after: "Quit Claude Desktop completely and start it again.",
-            hides_errors: true,
-        },
-        ClientName::Cursor => Profile {
-            name: "Cursor",
-            shape: Shape::Json {
-                key: "mcpServers",
-                typed: false,
-            },
-            file: home(".cursor/mcp.json"),
-            after: "Switch the server on in Cursor's settings under MCP.",
-            hides_errors: true,
-        },
-        ClientName::Vscode => Profile {
-            name: "VS Code",
-            shape: Shape::Json {
-                key: "servers",
-                typed: true,
-            },
-            file: Some(PathBuf::from(".vscode/mcp.json")),
-            after: "Open the file in VS Code and choose Start above the entry.",
-            hides_errors: true,
-        },
-        ClientName::Zed => Profile {
-            name: "Zed",
-            shape: Shape::Json {
-                key: "context_servers",
-                typed: false,
-            },
-            file: settings_folder().map(|folder| folder.join("zed/settings.json")),
-            after: "Zed picks up the change by itself.",
-            hides_errors: true,
-        },
-        ClientName::Codex => Profile {
-            name: "Codex",
-            shape: Shape::Toml { key: "mcp_servers" },
-            file: home(".codex/config.toml"),
-            after: "Restart Codex.",
-            hides_errors: false,
-        },
-    }
-}
-
-/// Returns the folder where desktop programs of this system keep their settings.
-fn claude_desktop_folder() -> Option<PathBuf> {
-    if cfg!(target_os = "macos") {
-        config::home_folder().map(|home| home.join("Library/Application Support"))
-    } else {
-        settings_folder()
-    }
-}
-
-fn settings_folder() -> Option<PathBuf> {
-    if cfg!(windows) {
-        return config::os_variable("APPDATA");
-    }
-    config::os_variable("XDG_CONFIG_HOME")
-        .or_else(|| config::home_folder().map(|home| home.join(".config")))
-}
+/// The name that stands for a key wherever people may look.
+const MASKED_KEY: &str = "<key>";
 
 pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
+    let client = args.client;
+    let location = ClientLocation::of(client, args.scope, args.file.as_deref())?;
+    let mut connection = connection(args)?;
+    if connection.secret().is_some() && location.is_shared {
+        return Err(CliError::usage(
+            "the client's file in the current folder may be shared, so a key is not written into it.",
+        )
+        .next("name the environment variable that holds the key with --key-env VAR"));
+    }
+    let entries = match args.write {
+        true => location.entries()?,
+        // A file that cannot be read is a problem only for the one who changes it.
+        false => location.entries().unwrap_or_default(),
+    };
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => connection.name_among(&entries),
+    };
+    if !args.write {
+        if let ServerConnection::Remote {
+            key: Some(RemoteKey::Text(key)),
+            ..
+        } = &mut connection
+        {
+            MASKED_KEY.clone_into(key);
+        }
+        let entry = ServerEntry { name, connection };
+        let text = client
+            .format
+            .insert("", &entry.name, &entry.fields(client)?)
+            .map_err(CliError::failed)?;
+        let hint = format!(
+            "{}: put this into {}, or run again with --write",
+            client.name,
+            location.shown(&entry.name)
+        );
+        anstream::eprintln!("{}", StyledText(HEADING, hint));
+        return print(text);
+    }
+    let entry = ServerEntry { name, connection };
+    let file = location.file(&entry.name)?;
+    let before = location::read(&file)?;
+    let fields = entry.fields(client)?;
+    let after = client
+        .format
+        .insert(before.as_deref().unwrap_or_default(), &entry.name, &fields)
+        .map_err(|what| location::refused(&file, &what))?;
+    if before.as_deref() == Some(after.as_str()) {
+        return print(format_args!(
+            "{} is connected already, as `{}`; nothing was changed.\n",
+            client.name, entry.name
+        ));
+    }
+    print(diff(before.as_deref().unwrap_or_default(), &after, &file))?;
+    let backup = location::change(&file, before.as_deref(), Some(&after))?;
+    print(format_args!(
+        "{} {} to `{}`. {}\n",
+        StyledText(GOOD, "Connected"),
+        client.name,
+        entry.name,
+        client.after
+    ))?;
+    tell_backup(backup.as_deref());
+    Ok(())
+}
+
+pub(super) fn disconnect(args: &DisconnectArgs) -> Result<(), CliError> {
+    let client = args.client;
+    let location = ClientLocation::of(client, args.scope, args.file.as_deref())?;
+    let entries = location.entries()?;
+    let name = match wanted(args, &entries)? {
+        Some(name) => name,
+        None => {
+            return print(format_args!(
+                "{} has no such entry; nothing was changed.\n",
+                client.name
+            ));
+        }
+    };
+    let file = location.file(&name)?;
+    let before = location::read(&file)?.unwrap_or_default();
+    let after = client
+        .format
+        .remove(&before, &name)
+        .map_err(|what| location::refused(&file, &what))?;
+    print(diff(&before, &after, &file))?;
+    if !args.write {
+        let hint = format!(
+            "{}: nothing was changed yet; run again with --write",
+            client.name
+        );
+        anstream::eprintln!("{}", StyledText(HEADING, hint));
+        return Ok(());
+    }
+    // A file of our own is removed as a whole.
+    let after = Some(after).filter(|_| client.format != clients::ClientFormat::Continue);
+    let backup = location::change(&file, Some(&before), after.as_deref())?;
+    print(format_args!(
+        "{} `{name}` from {}. {}\n",
+        StyledText(GOOD, "Disconnected"),
+        client.name,
+        client.after
+    ))?;
+    tell_backup(backup.as_deref());
+    Ok(())
+}
+
+/// Returns the name of the one entry to remove; `None` if there is no such entry.
+fn wanted(
+    args: &DisconnectArgs,
+    entries: &[(String, EntryTarget)],
+) -> Result<Option<String>, CliError> {
+    if let Some(wanted) = &args.name {
+        return match entries.iter().find(|(name, _)| name == wanted) {
+            Some((name, EntryTarget::Url(_))) => Ok(Some(name.clone())),
+            Some((name, target)) if target.runs_sectile() => Ok(Some(name.clone())),
+            Some(_) => Err(CliError::usage(
+                "the entry with this name is not a server of Sectile; nothing was changed.",
+            )),
+            None => Ok(None),
+        };
+    }
+    let matches: Vec<&str> = match &args.url {
+        Some(url) => {
+            let target = EntryTarget::Url(url.clone());
+            let same = entries.iter().filter(|(_, other)| *other == target);
+            same.map(|(name, _)| name.as_str()).collect()
+        }
+        None => {
+            let root = match &args.root {
+                Some(root) => root.clone(),
+                None => root(None, args.world.unwrap_or(DEFAULT_WORLD))?,
+            };
+            // A folder that was removed can still be disconnected.
+            let root = files::absolute(&root).or_else(|_| std::path::absolute(&root))?;
+            let root = root.to_string_lossy();
+            let world = args.world.map(|world| world.name);
+            let same = entries
+                .iter()
+                .filter(|(_, target)| target.serves(&root, world));
+            same.map(|(name, _)| name.as_str()).collect()
+        }
+    };
+    match matches[..] {
+        [] => Ok(None),
+        [name] => Ok(Some(name.to_owned())),
+        _ => Err(CliError::usage(format_args!(
+            "several entries match: `{}`; nothing was changed.",
+            matches.join("`, `")
+        ))
+        .next("name one of them with --name NAME")),
+    }
+}
+
+/// Returns the server to enter: a command for a folder, or the URL of one that runs elsewhere.
+fn connection(args: &ConnectArgs) -> Result<ServerConnection, CliError> {
+    if let Some(url) = &args.url {
+        return remote::connection(url, args.key_file.as_deref(), args.key_env.as_deref());
+    }
     let world = args.world;
     if world.is_http_only {
         let error = format!(
             "a client cannot start the {} world, which is served over HTTP.",
             world.name
         );
-        return Err(
-            CliError::usage(error).next("give the client the URL of the server and a token")
-        );
+        return Err(CliError::usage(error)
+            .next("give the URL of the server with --url URL, and a key with --key-env VAR"));
     }
-    let profile = profile(args.client);
-    let root = root(args)?;
-    let mut entry = ServerEntry::new(&args.name, world.name, &root)?;
-    if let Some(setting) = world.error_setting.filter(|_| profile.hides_errors) {
-        entry = entry.with_variable(config::variable_name(setting), "result");
-    }
-    let file = args.file.clone().or_else(|| profile.file.clone());
-    if !args.write {
-        let place = file.map_or_else(
-            || "its settings file".to_owned(),
-            |file| file.display().to_string(),
-        );
-        let text = profile.shape.insert("", &entry).map_err(CliError::failed)?;
-        let hint = StyledText(
-            HEADING,
-            format!(
-                "{}: put this into {place}, or run again with --write",
-                profile.name
-            ),
-        );
-        anstream::eprintln!("{hint}");
-        return print(text);
-    }
-    let file = file.ok_or_else(|| {
-        CliError::failed("the home folder is unknown, so the client's file is too.")
-            .next("name it with --file FILE")
-    })?;
-    write(&profile, &file, &entry)
+    let root = root(args.root.as_deref(), world)?;
+    let connection = ServerConnection::to_folder(world.name, &root)?;
+    Ok(
+        match world.error_setting.filter(|_| args.client.hides_errors) {
+            Some(setting) => connection.with_variable(config::variable_name(setting), "result"),
+            None => connection,
+        },
+    )
 }
 
 /// Returns the folder to serve: exactly the one that was named, or else the root of the current one. A library or a folder
 /// of documentation is not a root of notes.
-fn root(args: &ConnectArgs) -> Result<PathBuf, CliError> {
-    match (&args.root, args.world.path) {
-        (Some(root), _) => Ok(root.clone()),
+fn root(named: Option<&Path>, world: &WorldEntry) -> Result<PathBuf, CliError> {
+    match (named, world.path) {
+        (Some(root), _) => Ok(root.to_path_buf()),
         (None, PathArgument::NearestRoot(..)) => {
             let found = root_to_serve("give the folder of your notes with --root DIR")?;
             if shown(&found.folder) != "." {
@@ -171,54 +230,28 @@ fn root(args: &ConnectArgs) -> Result<PathBuf, CliError> {
     }
 }
 
-fn write(profile: &Profile, file: &Path, entry: &ServerEntry) -> Result<(), CliError> {
-    let before = files::read_text(file)
-        .map_err(|error| {
-            CliError::failed(format_args!(
-                "the client's file cannot be read ({}).",
-                error.kind()
-            ))
-        })?
-        .unwrap_or_default();
-    let after = profile.shape.insert(&before, entry).map_err(|what| {
-        CliError::failed(format_args!(
-            "{}: {what}; nothing was changed.",
-            file.display()
-        ))
-        .next("fix the file, or add the entry by hand: run again without --write")
-    })?;
-    if before == after {
-        return print(format_args!(
-            "{} is connected already; nothing was changed.\n",
-            profile.name
+fn tell_backup(backup: Option<&Path>) {
+    if let Some(backup) = backup {
+        tell(format_args!(
+            "The file as it was before is {}.\n",
+            backup.display()
         ));
     }
-    print(diff(&before, &after, &file.display().to_string()))?;
-    files::replace(file, &after).map_err(|error| {
-        CliError::failed(format_args!(
-            "the client's file cannot be written ({}).",
-            error.kind()
-        ))
-    })?;
-    print(format_args!(
-        "{} {}. {}\n",
-        StyledText(GOOD, "Connected"),
-        profile.name,
-        profile.after
-    ))
 }
 
-fn diff(before: &str, after: &str, name: &str) -> String {
+fn diff(before: &str, after: &str, file: &Path) -> String {
+    let name = file.display().to_string();
     let (before, after) = (before.as_bytes(), after.as_bytes());
     let options = DiffOptions {
-        old_name: name,
-        new_name: name,
+        old_name: &name,
+        new_name: &name,
         context: 3,
         max_bytes: usize::MAX,
     };
     let diff = unified_diff(before, &line_changes(before, after), options);
     diff.text
         .lines()
+        .map(remote::masked)
         .map(|line| match line.chars().next() {
             Some('+') => format!("{}\n", StyledText(GOOD, line)),
             Some('-') => format!("{}\n", StyledText(BAD, line)),
@@ -234,24 +267,32 @@ pub(super) enum RegistrationState {
     Broken(String),
 }
 
-pub(super) fn name(client: ClientName) -> &'static str {
-    profile(client).name
-}
-
-pub(super) fn state(client: ClientName) -> RegistrationState {
-    let profile = profile(client);
-    let Some(file) = profile.file else {
-        return RegistrationState::NotConnected;
-    };
-    match files::read_text(&file) {
-        Ok(Some(text)) => match profile.shape.mentions_sectile(&text) {
-            Ok(true) => RegistrationState::Connected,
-            Ok(false) => RegistrationState::NotConnected,
-            Err(what) => RegistrationState::Broken(what),
-        },
-        Ok(None) => RegistrationState::NotConnected,
-        Err(error) => {
-            RegistrationState::Broken(format!("its file cannot be read ({})", error.kind()))
+/// Looks for an entry of this program in the client's files.
+pub(super) fn state(client: &'static ClientRow) -> RegistrationState {
+    let mut state = RegistrationState::NotConnected;
+    for scope in [ClientScope::Project, ClientScope::User] {
+        if !client.has(scope) {
+            continue;
+        }
+        let Ok(location) = ClientLocation::of(client, Some(scope), None) else {
+            continue;
+        };
+        match location.entries() {
+            Ok(entries) => {
+                let is_ours = |(name, target): &(String, EntryTarget)| {
+                    name.starts_with("sectile") || target.runs_sectile()
+                };
+                if entries.iter().any(is_ours) {
+                    state = RegistrationState::Connected;
+                }
+            }
+            Err(error) => {
+                let what = location
+                    .problem()
+                    .unwrap_or_else(|| error.message().to_owned());
+                return RegistrationState::Broken(what);
+            }
         }
     }
+    state
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use clap::ValueEnum as _;
 use sectile_library::{
     LibraryError, StorageError,
     indexing::folder_of as folder_of_index,
@@ -12,7 +11,7 @@ use sectile_retrieval::{DocumentLocation, Embedder, Store, StoreError};
 use sectile_vault::{Checkup, JournalKey, PathTarget as VaultPlace, Root, Walk};
 
 use super::{
-    args::{ClientName, DoctorArgs},
+    args::DoctorArgs,
     config::editable,
     connect,
     root::{described, root_of},
@@ -171,17 +170,15 @@ fn desk(
 /// Checks the files of the clients. Returns the number of problems.
 fn clients() -> Result<usize, CliError> {
     let mut problems = 0;
-    for client in ClientName::value_variants() {
-        match connect::state(*client) {
-            connect::RegistrationState::Connected => {
-                good(&format!("{}: connected", connect::name(*client)))?
-            }
+    for client in connect::CLIENTS {
+        match connect::state(client) {
+            connect::RegistrationState::Connected => good(&format!("{}: connected", client.name))?,
             connect::RegistrationState::NotConnected => {
-                note(&format!("{}: not connected", connect::name(*client)))?
+                note(&format!("{}: not connected", client.name))?
             }
             connect::RegistrationState::Broken(what) => {
                 problems += 1;
-                bad(&format!("{}: {what}", connect::name(*client)))?;
+                bad(&format!("{}: {what}", client.name))?;
             }
         }
     }

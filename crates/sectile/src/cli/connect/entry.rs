@@ -1,37 +1,73 @@
-//! A server entry, and its insertion into a JSON or TOML file without touching the rest.
+//! A server entry: what it points to, what it is called, and its fields in the words of each client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use jsonc_parser::{
-    ParseOptions,
-    cst::{CstInputValue, CstRootNode},
-};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+use sectile_markdown::Digest;
 
+use super::clients::{ClientFormat, ClientRow, VariableForm};
 use crate::{cli::ui::CliError, files};
 
-/// The format in which a client lists its servers.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Shape {
-    /// An object of servers under `key`; `typed` entries declare that they are stdio servers.
-    Json { key: &'static str, typed: bool },
-    /// A table of servers under `key`.
-    Toml { key: &'static str },
-}
+/// The longest part of a name that comes from a folder or host. Clients put the name of a server before the name of each
+/// tool, and some allow 64 characters for both.
+const MAX_NAME_CHARS: usize = 24;
 
-/// The command that a client must run.
+/// The seconds that Goose waits for an answer; its own default.
+const GOOSE_TIMEOUT: u32 = 300;
+
+/// An entry of this program in a client's file.
 #[derive(Clone, Debug)]
 pub(super) struct ServerEntry {
-    name: String,
-    command: String,
-    arguments: Vec<String>,
-    /// Environment variables.
-    variables: Vec<(String, &'static str)>,
+    pub(super) name: String,
+    pub(super) connection: ServerConnection,
 }
 
-impl ServerEntry {
-    /// Returns an entry that serves `world` from the folder `root` with this program.
-    pub(super) fn new(name: &str, world: &str, root: &Path) -> Result<Self, CliError> {
+/// The way in which a client reaches a server.
+#[derive(Clone, Debug)]
+pub(super) enum ServerConnection {
+    /// The client starts this program.
+    Command {
+        command: String,
+        arguments: Vec<String>,
+        variables: Vec<(String, &'static str)>,
+    },
+    /// The server runs elsewhere.
+    Remote { url: String, key: Option<RemoteKey> },
+}
+
+/// The key for a remote server.
+#[derive(Clone, Debug)]
+pub(super) enum RemoteKey {
+    /// The client reads it from this environment variable.
+    Variable(String),
+    /// The client's file holds it.
+    Text(String),
+}
+
+/// The part of an entry that says which server it is. Two entries with the same target are the same server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum EntryTarget {
+    Command {
+        program: String,
+        arguments: Vec<String>,
+    },
+    Url(String),
+}
+
+/// A value in an entry.
+#[derive(Clone, Debug)]
+pub(super) enum FieldValue {
+    Text(String),
+    Bool(bool),
+    Number(u32),
+    List(Vec<String>),
+    Map(Vec<(String, Self)>),
+}
+
+pub(super) type EntryFields = Vec<(String, FieldValue)>;
+
+impl ServerConnection {
+    /// Returns the command that serves `world` from the folder `root` with this program.
+    pub(super) fn to_folder(world: &str, root: &Path) -> Result<Self, CliError> {
         let not_text =
             || CliError::failed("a path is not Unicode, so no client's file can hold it.");
         let command = std::env::current_exe()?;
@@ -40,8 +76,7 @@ impl ServerEntry {
                 .next("give the folder of your notes with --root DIR")
         })?;
         let root = files::absolute(root)?;
-        Ok(Self {
-            name: name.to_owned(),
+        Ok(Self::Command {
             command: command.to_str().ok_or_else(not_text)?.to_owned(),
             arguments: ["serve", world, root.to_str().ok_or_else(not_text)?]
                 .map(str::to_owned)
@@ -50,261 +85,285 @@ impl ServerEntry {
         })
     }
 
-    /// Adds an environment variable.
+    /// Adds an environment variable to a command.
     pub(super) fn with_variable(mut self, name: String, value: &'static str) -> Self {
-        self.variables.push((name, value));
+        if let Self::Command { variables, .. } = &mut self {
+            variables.push((name, value));
+        }
         self
     }
-}
 
-impl Shape {
-    /// Returns `text` with the entry added, or replacing one with the same name.
-    pub(super) fn insert(self, text: &str, entry: &ServerEntry) -> Result<String, String> {
+    pub(super) fn target(&self) -> EntryTarget {
         match self {
-            Self::Json { key, typed } => insert_json(text, key, typed, entry),
-            Self::Toml { key } => insert_toml(text, key, entry),
+            Self::Command {
+                command, arguments, ..
+            } => EntryTarget::Command {
+                program: command.clone(),
+                arguments: arguments.clone(),
+            },
+            Self::Remote { url, .. } => EntryTarget::Url(url.clone()),
         }
     }
 
-    /// Returns whether a server in `text` is called sectile or runs a program of that name.
-    pub(super) fn mentions_sectile(self, text: &str) -> Result<bool, String> {
+    /// Returns the secret that the client's file will hold, if it will hold one.
+    pub(super) fn secret(&self) -> Option<&str> {
         match self {
-            Self::Json { key, .. } => {
-                let root = parse_json(text)?;
-                let servers = root
-                    .object_value()
-                    .and_then(|object| object.object_value(key));
-                Ok(servers.is_some_and(|servers| servers.to_string().contains("sectile")))
+            Self::Remote {
+                key: Some(RemoteKey::Text(key)),
+                ..
+            } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Returns the name for this server in a file with these entries. The same server keeps the name that it has; one whose
+    /// name is taken by another server gets four digits of its own.
+    pub(super) fn name_among(&self, entries: &[(String, EntryTarget)]) -> String {
+        let target = self.target();
+        if let Some((name, _)) = entries.iter().find(|(_, other)| other.is_same_as(&target)) {
+            return name.clone();
+        }
+        let name = self.plain_name();
+        match entries.iter().any(|(taken, _)| *taken == name) {
+            true => format!("{name}-{}", self.digits()),
+            false => name,
+        }
+    }
+
+    fn plain_name(&self) -> String {
+        let (given, world) = match self {
+            Self::Command { arguments, .. } => {
+                let root = arguments.last().map(PathBuf::from).unwrap_or_default();
+                let folder = root.file_name().map(|name| name.to_string_lossy());
+                let world = arguments.get(1).filter(|world| *world != "desk");
+                (folder.unwrap_or_default().into_owned(), world)
             }
-            Self::Toml { key } => {
-                let document = parse_toml(text)?;
-                let servers = document.get(key).and_then(Item::as_table_like);
-                let is_ours = |(name, server): (&str, &Item)| {
-                    let command = server.get("command").and_then(Item::as_str);
-                    name == "sectile" || command.is_some_and(|command| command.contains("sectile"))
+            Self::Remote { url, .. } => {
+                let uri: Option<http::Uri> = url.parse().ok();
+                let host = uri.as_ref().and_then(http::Uri::host);
+                (host.unwrap_or_default().to_owned(), None)
+            }
+        };
+        let mut name = simple_name(&given);
+        if name.is_empty() {
+            name = self.digits();
+        }
+        match world {
+            Some(world) => format!("sectile-{name}-{world}"),
+            None => format!("sectile-{name}"),
+        }
+    }
+
+    /// Returns four hexadecimal digits that depend on nothing but the target.
+    fn digits(&self) -> String {
+        let target = match self {
+            Self::Command { arguments, .. } => arguments.join("\n"),
+            Self::Remote { url, .. } => url.clone(),
+        };
+        let mut digits = Digest::of(target.as_bytes()).to_string();
+        digits.truncate(4);
+        digits
+    }
+}
+
+/// Returns lower-case ASCII letters, digits and single hyphens, which every client accepts in a name.
+fn simple_name(text: &str) -> String {
+    let mut name = String::new();
+    for c in text.chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => name.push(c),
+            _ if name.is_empty() || name.ends_with('-') => {}
+            _ => name.push('-'),
+        }
+    }
+    name.truncate(MAX_NAME_CHARS);
+    name.trim_end_matches('-').to_owned()
+}
+
+impl EntryTarget {
+    /// Returns whether both are the same server. The program itself may have moved.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Command { arguments, .. },
+                Self::Command {
+                    arguments: others, ..
+                },
+            ) => arguments.first().is_some_and(|first| first == "serve") && arguments == others,
+            (Self::Url(url), Self::Url(other)) => url == other,
+            _ => false,
+        }
+    }
+
+    /// Returns whether this is a server for a folder, in any world or in the one that is given.
+    pub(super) fn serves(&self, root: &str, world: Option<&str>) -> bool {
+        match self {
+            Self::Command { arguments, .. } => {
+                self.runs_sectile()
+                    && arguments.get(2).is_some_and(|served| served == root)
+                    && world.is_none_or(|world| arguments[1] == world)
+            }
+            Self::Url(_) => false,
+        }
+    }
+
+    /// Returns whether the entry starts a server of this program.
+    pub(super) fn runs_sectile(&self) -> bool {
+        match self {
+            Self::Command { program, arguments } => {
+                program.contains("sectile")
+                    && arguments.first().is_some_and(|first| first == "serve")
+            }
+            Self::Url(_) => false,
+        }
+    }
+}
+
+impl ServerEntry {
+    /// Returns the fields of the entry in the words of a client.
+    pub(super) fn fields(&self, client: &ClientRow) -> Result<EntryFields, CliError> {
+        let mut fields = EntryFields::new();
+        let text = |text: &str| FieldValue::Text(text.to_owned());
+        let is_goose = client.format == ClientFormat::Goose;
+        if is_goose || client.format == ClientFormat::Continue {
+            fields.push(("name".to_owned(), text(&self.name)));
+        }
+        if is_goose {
+            fields.push(("enabled".to_owned(), FieldValue::Bool(true)));
+            fields.push(("timeout".to_owned(), FieldValue::Number(GOOSE_TIMEOUT)));
+        }
+        match &self.connection {
+            ServerConnection::Command {
+                command,
+                arguments,
+                variables,
+            } => {
+                if let Some(kind) = client.command_type {
+                    fields.push(("type".to_owned(), text(kind)));
+                }
+                let (command_key, variables_key) = match is_goose {
+                    true => ("cmd", "envs"),
+                    false => ("command", "env"),
                 };
-                Ok(servers.is_some_and(|servers| servers.iter().any(is_ours)))
+                fields.push((command_key.to_owned(), text(command)));
+                fields.push(("args".to_owned(), FieldValue::List(arguments.clone())));
+                if !variables.is_empty() {
+                    let variables = variables
+                        .iter()
+                        .map(|(name, value)| (name.clone(), text(value)))
+                        .collect();
+                    fields.push((variables_key.to_owned(), FieldValue::Map(variables)));
+                }
+            }
+            ServerConnection::Remote { url, key } => {
+                let Some(form) = client.remote else {
+                    return Err(CliError::usage(format_args!(
+                        "the file of {} can only hold commands, not the URL of a server.",
+                        client.name
+                    ))
+                    .next(format_args!("see {}", client.source)));
+                };
+                if let Some(kind) = form.remote_type {
+                    fields.push(("type".to_owned(), text(kind)));
+                }
+                fields.push((form.url_key.to_owned(), text(url)));
+                if let Some(key) = key {
+                    fields.push(key_field(client, form.variable, key)?);
+                }
             }
         }
+        Ok(fields)
     }
 }
 
-fn parse_json(text: &str) -> Result<CstRootNode, String> {
-    CstRootNode::parse(text, &ParseOptions::default())
-        .map_err(|_| "the file is not valid JSON".to_owned())
-}
-
-fn parse_toml(text: &str) -> Result<DocumentMut, String> {
-    text.parse()
-        .map_err(|_| "the file is not valid TOML".to_owned())
-}
-
-fn insert_json(text: &str, key: &str, typed: bool, entry: &ServerEntry) -> Result<String, String> {
-    let root = parse_json(if text.trim().is_empty() { "{}\n" } else { text })?;
-    let not_an_object = || "the entry for servers in the file is not an object".to_owned();
-    let object = root.object_value_or_create().ok_or_else(not_an_object)?;
-    let servers = object
-        .object_value_or_create(key)
-        .ok_or_else(not_an_object)?;
-    let mut fields = Vec::new();
-    if typed {
-        fields.push(("type".to_owned(), CstInputValue::from("stdio")));
-    }
-    let arguments = entry
-        .arguments
-        .iter()
-        .map(|argument| CstInputValue::from(argument.as_str()))
-        .collect();
-    fields.push((
-        "command".to_owned(),
-        CstInputValue::from(entry.command.as_str()),
-    ));
-    fields.push(("args".to_owned(), CstInputValue::Array(arguments)));
-    if !entry.variables.is_empty() {
-        let variables = entry
-            .variables
-            .iter()
-            .map(|(name, value)| (name.clone(), CstInputValue::from(*value)))
-            .collect();
-        fields.push(("env".to_owned(), CstInputValue::Object(variables)));
-    }
-    let new = CstInputValue::Object(fields);
-    match servers.get(&entry.name) {
-        Some(property) => property.set_value(new),
-        None => {
-            servers.append(&entry.name, new);
+/// Returns the field that holds the key, or refers to it.
+fn key_field(
+    client: &ClientRow,
+    form: VariableForm,
+    key: &RemoteKey,
+) -> Result<(String, FieldValue), CliError> {
+    let value = match (key, form) {
+        (RemoteKey::Text(key), _) => key.clone(),
+        (RemoteKey::Variable(name), VariableForm::Braces) => format!("${{{name}}}"),
+        (RemoteKey::Variable(name), VariableForm::EnvBraces) => format!("${{env:{name}}}"),
+        (RemoteKey::Variable(name), VariableForm::Secret) => format!("${{{{ secrets.{name} }}}}"),
+        (RemoteKey::Variable(name), VariableForm::Field(field)) => {
+            return Ok((field.to_owned(), FieldValue::Text(name.clone())));
         }
-    }
-    Ok(root.to_string())
-}
-
-fn insert_toml(text: &str, key: &str, entry: &ServerEntry) -> Result<String, String> {
-    let mut document = parse_toml(text)?;
-    let servers = document.entry(key).or_insert_with(|| {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    });
-    let servers = servers
-        .as_table_like_mut()
-        .ok_or("the entry for servers in the file is not a table")?;
-    let mut server = Table::new();
-    server.insert("command", value(&entry.command));
-    server.insert(
-        "args",
-        value(
-            entry
-                .arguments
-                .iter()
-                .map(String::as_str)
-                .collect::<Array>(),
-        ),
+        (RemoteKey::Variable(_), VariableForm::Unsupported) => {
+            return Err(CliError::usage(format_args!(
+                "{} is not known to read environment variables in headers.",
+                client.name
+            ))
+            .next("give the file that holds the key with --key-file FILE"));
+        }
+    };
+    let header = (
+        "Authorization".to_owned(),
+        FieldValue::Text(format!("Bearer {value}")),
     );
-    if !entry.variables.is_empty() {
-        let variables: InlineTable = entry
-            .variables
-            .iter()
-            .map(|(name, value)| (name.as_str(), *value))
-            .collect();
-        server.insert("env", value(variables));
-    }
-    servers.insert(&entry.name, Item::Table(server));
-    Ok(document.to_string())
+    let headers = FieldValue::Map(vec![header]);
+    Ok(match client.format {
+        ClientFormat::Toml(_) => ("http_headers".to_owned(), headers),
+        ClientFormat::Continue => (
+            "requestOptions".to_owned(),
+            FieldValue::Map(vec![("headers".to_owned(), headers)]),
+        ),
+        ClientFormat::Json(_) | ClientFormat::Goose => ("headers".to_owned(), headers),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const JSON: Shape = Shape::Json {
-        key: "mcpServers",
-        typed: true,
-    };
-    const TOML: Shape = Shape::Toml { key: "mcp_servers" };
-
-    fn entry() -> ServerEntry {
-        ServerEntry {
-            name: "sectile".to_owned(),
+    fn serving(world: &str, root: &str) -> ServerConnection {
+        ServerConnection::Command {
             command: "/opt/sectile".to_owned(),
-            arguments: vec![
-                "serve".to_owned(),
-                "vault".to_owned(),
-                "/n \"q\"".to_owned(),
-            ],
+            arguments: ["serve", world, root].map(str::to_owned).to_vec(),
             variables: Vec::new(),
         }
     }
 
-    #[test]
-    fn variables_of_the_environment_stand_in_the_entry() {
-        let entry = entry().with_variable("SECTILE_A__B".to_owned(), "x");
-        insta::assert_snapshot!(JSON.insert("", &entry).unwrap(), @r#"
-        {
-          "mcpServers": {
-            "sectile": {
-              "type": "stdio",
-              "command": "/opt/sectile",
-              "args": ["serve", "vault", "/n \"q\""],
-              "env": {
-                "SECTILE_A__B": "x"
-              }
-            }
-          }
-        }
-        "#);
-        insta::assert_snapshot!(TOML.insert("", &entry).unwrap(), @r#"
-        [mcp_servers.sectile]
-        command = "/opt/sectile"
-        args = ["serve", "vault", '/n "q"']
-        env = { SECTILE_A__B = "x" }
-        "#);
-        for (shape, text) in [(JSON, "{}"), (TOML, "")] {
-            let once = shape.insert(text, &entry).unwrap();
-            assert_eq!(
-                shape.insert(&once, &entry).unwrap(),
-                once,
-                "a second time changes nothing"
-            );
+    fn remote(url: &str) -> ServerConnection {
+        ServerConnection::Remote {
+            url: url.to_owned(),
+            key: None,
         }
     }
 
     #[test]
-    fn an_empty_file_becomes_a_whole_one() {
-        insta::assert_snapshot!(JSON.insert("", &entry()).unwrap(), @r#"
-        {
-          "mcpServers": {
-            "sectile": {
-              "type": "stdio",
-              "command": "/opt/sectile",
-              "args": ["serve", "vault", "/n \"q\""]
-            }
-          }
-        }
-        "#);
-        insta::assert_snapshot!(TOML.insert("", &entry()).unwrap(), @r#"
-        [mcp_servers.sectile]
-        command = "/opt/sectile"
-        args = ["serve", "vault", '/n "q"']
-        "#);
-    }
-
-    #[test]
-    fn comments_and_other_servers_keep_their_bytes() {
-        let before = "// mine\n{\n    \"theme\": \"x\", // dark\n    \"mcpServers\": {\n        \"other\": {\"command\": \"o\"},\n    },\n}\n";
-        let after = JSON.insert(before, &entry()).unwrap();
-        for kept in [
-            "// mine\n",
-            "\"theme\": \"x\", // dark\n",
-            "\"other\": {\"command\": \"o\"}",
+    fn names_come_from_the_folder_or_the_host() {
+        for (connection, name) in [
+            (serving("desk", "/home/ann/notes"), "sectile-notes"),
+            (serving("editor", "/home/ann/notes"), "sectile-notes-editor"),
+            (
+                serving("desk", "/My  Notes (2026)"),
+                "sectile-my-notes-2026",
+            ),
+            (
+                remote("https://notes.example.com:8443/mcp"),
+                "sectile-notes-example-com",
+            ),
         ] {
-            assert!(after.contains(kept), "{kept:?} is lost in {after}");
+            assert_eq!(connection.name_among(&[]), name);
         }
-        assert_eq!(
-            JSON.insert(&after, &entry()).unwrap(),
-            after,
-            "a second time changes nothing"
-        );
-        let before = "# mine\nmodel = \"x\" # fast\n\n[mcp_servers.other]\ncommand = \"o\"\n";
-        let after = TOML.insert(before, &entry()).unwrap();
-        assert!(after.starts_with(before), "{after}");
-        assert_eq!(
-            TOML.insert(&after, &entry()).unwrap(),
-            after,
-            "a second time changes nothing"
-        );
+        let unnamed = serving("desk", "/日記");
+        let name = unnamed.name_among(&[]);
+        assert_eq!(name, unnamed.name_among(&[]));
+        assert_eq!(name.len(), "sectile-".len() + 4, "{name}");
     }
 
     #[test]
-    fn a_broken_file_is_left_alone() {
-        assert_eq!(
-            JSON.insert("{oops", &entry()).unwrap_err(),
-            "the file is not valid JSON"
-        );
-        assert_eq!(
-            JSON.insert("[1]", &entry()).unwrap_err(),
-            "the entry for servers in the file is not an object"
-        );
-        assert_eq!(
-            TOML.insert("a = ", &entry()).unwrap_err(),
-            "the file is not valid TOML"
-        );
-        assert_eq!(
-            TOML.insert("mcp_servers = 1\n", &entry()).unwrap_err(),
-            "the entry for servers in the file is not a table"
-        );
-    }
-
-    #[test]
-    fn connected_servers_are_found() {
-        assert_eq!(
-            JSON.mentions_sectile(&JSON.insert("", &entry()).unwrap()),
-            Ok(true)
-        );
-        assert_eq!(JSON.mentions_sectile("{\"sectile\": 1}"), Ok(false));
-        assert_eq!(
-            TOML.mentions_sectile(&TOML.insert("", &entry()).unwrap()),
-            Ok(true)
-        );
-        assert_eq!(TOML.mentions_sectile("# sectile\n"), Ok(false));
+    fn another_root_with_the_same_name_gets_digits_and_the_same_root_keeps_its_name() {
+        let (first, second) = (serving("desk", "/a/notes"), serving("desk", "/b/notes"));
+        let mut entries = vec![(first.name_among(&[]), first.target())];
+        let name = second.name_among(&entries);
+        assert!(name.starts_with("sectile-notes-"), "{name}");
+        entries.push((name.clone(), second.target()));
+        assert_eq!(second.name_among(&entries), name);
+        assert_eq!(first.name_among(&entries), "sectile-notes");
+        let older = [("sectile".to_owned(), first.target())];
+        assert_eq!(first.name_among(&older), "sectile");
     }
 }

@@ -9,6 +9,7 @@ fn help_is_as_pinned() {
         ("cli__help", &["--help"][..]),
         ("cli__serve_help", &["serve", "--help"]),
         ("cli__config_help", &["config", "--help"]),
+        ("cli__connect_help", &["connect", "--help"]),
         ("cli__edit_help", &["edit", "--help"]),
         ("cli__docs_check_help", &["docs", "check", "--help"]),
     ] {
@@ -41,6 +42,7 @@ fn every_command_explains_itself() {
         "reference",
         "config",
         "connect",
+        "disconnect",
         "doctor",
         "demo",
     ] {
