@@ -25,7 +25,7 @@ from onnx import TensorProto, helper, numpy_helper
 from checkpoints import dequantise
 from packed import Packed
 
-MODEL = Path(__file__).with_name("sectile-transformer-1.bin")
+MODEL = Path(__file__).parent / "transformer/sectile-transformer-1.bin"
 BATCHES = (1, 8)
 # Gelu came with opset 20.
 OPSET = 20

@@ -1,7 +1,7 @@
 """The last step: packs the checkpoints into the two files that Sectile carries. The same checkpoints give the same bytes.
 
-    python pack.py static CHECKPOINT.npz sectile-static-2.bin --weight W
-    python pack.py transformer CHECKPOINT.npz sectile-transformer-1.bin --weight W --discount D
+    python pack.py static CHECKPOINT.npz static/sectile-static-2.bin --weight W
+    python pack.py transformer CHECKPOINT.npz transformer/sectile-transformer-1.bin --weight W --discount D
 
 W and D are the fusion weight that belongs to the model: fused = (1 - w) * lexical / reachable + w * max(0, cosine), with w = W - D * lead, the lead being that of the best
 lexical score over the fifth best, divided by what is reachable.

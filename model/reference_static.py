@@ -19,7 +19,7 @@ import reference
 from checkpoints import GROUP
 from packed import Packed
 
-MODEL = Path(__file__).with_name("sectile-static-2.bin")
+MODEL = Path(__file__).parent / "static/sectile-static-2.bin"
 MAX_PIECES = 128
 
 

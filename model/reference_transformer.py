@@ -42,7 +42,7 @@ from checkpoints import GROUP, dequantise
 from packed import Packed
 from reference import CLASS_OF, MAX_WORD, TEXTS, is_readable
 
-MODEL = Path(__file__).with_name("sectile-transformer-1.bin")
+MODEL = Path(__file__).parent / "transformer/sectile-transformer-1.bin"
 MAX_TOKENS = 128
 MAX_WINDOWS, MAX_ABOVE = 4, 40
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")

@@ -22,13 +22,13 @@ const MODELS: [PackedModel; 2] = [
     PackedModel {
         kind: "static",
         checkpoint: "checkpoints/static-2.npz",
-        file: "sectile-static-2.bin",
+        file: "static/sectile-static-2.bin",
         weight: &["--weight", "0.31"],
     },
     PackedModel {
         kind: "transformer",
         checkpoint: "checkpoints/transformer-1.npz",
-        file: "sectile-transformer-1.bin",
+        file: "transformer/sectile-transformer-1.bin",
         weight: &["--weight", "0.7", "--discount", "0.4"],
     },
 ];
@@ -43,8 +43,8 @@ pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     }
     let python = PACKING.python(&outside);
     let (folder, rebuilt) = (repo.root.join("model"), repo.target.join("models"));
-    fs::create_dir_all(&rebuilt)?;
     for model in &MODELS {
+        fs::create_dir_all(rebuilt.join(model.file).parent().unwrap_or(&rebuilt))?;
         let mut pack = Command::new(&python);
         pack.current_dir(&folder)
             .args(["pack.py", model.kind, model.checkpoint])

@@ -126,6 +126,10 @@ impl Tree {
         let mut files = Vec::new();
         let mut not_text = Vec::new();
         for path in process::stdout_of(&mut git)?.split_terminator('\0') {
+            // A link is another name of a file that is read as itself.
+            if repo.root.join(path).is_symlink() {
+                continue;
+            }
             // Deleted but not yet committed, or a submodule: nothing to read.
             let Ok(bytes) = fs::read(repo.root.join(path)) else {
                 continue;

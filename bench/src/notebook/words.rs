@@ -92,7 +92,8 @@ fn english() -> Result<Vec<String>> {
     const LENGTH: std::ops::Range<usize> = 36..40;
     /// The number of pieces that are sorted by frequency; later ones were added.
     const IN_ORDER: usize = 29_523;
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/sectile-static-2.bin");
+    let file =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/static/sectile-static-2.bin");
     let bytes = std::fs::read(file).context("the embedding model")?;
     let length = bytes.get(LENGTH).context("a head")?;
     let length = u32::from_le_bytes(length.try_into()?) as usize;

@@ -75,24 +75,18 @@ pub trait Embedder: Send + Sync {
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
 
-/// The digest of the model's file. Computing it would take longer than most commands do.
-const BUILT_IN: &str = "5ce33f67c76d5cac78ef392d78b0bc87ad53e3aebb62b27cef7fdbbb944f5594";
-
 /// Returns the static model built into the program, made by `model/pack.py`.
 ///
 /// # Errors
 /// [`ModelError`] when its file is damaged, which only a broken build can cause.
 pub fn built_in() -> Result<&'static StaticModel, ModelError> {
     static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
-        let file = include_bytes!("../../../model/sectile-static-2.bin");
-        let model = StaticModel::new("sectile-static-2", file)?;
-        Ok(model.with_file_digest(Digest::parse(BUILT_IN).ok_or(ModelError::Damaged)?))
+        use sectile_model_static::{FILE, NAME, SHA256};
+        let model = StaticModel::new(NAME, FILE)?;
+        Ok(model.with_file_digest(Digest::parse(SHA256).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
 }
-
-/// The digest of the transformer's file.
-const TRANSFORMER: &str = "45657daaf16583fd6eb2ba6d2089d2e58cbbcab7df3df1f660b22bf8c7ee6d1a";
 
 /// Returns the slower and better model built into the program, made by `model/pack.py`.
 ///
@@ -100,9 +94,9 @@ const TRANSFORMER: &str = "45657daaf16583fd6eb2ba6d2089d2e58cbbcab7df3df1f660b22
 /// As [`built_in`].
 pub fn transformer() -> Result<&'static TransformerModel, ModelError> {
     static MODEL: LazyLock<Result<TransformerModel, ModelError>> = LazyLock::new(|| {
-        let file = include_bytes!("../../../model/sectile-transformer-1.bin");
-        let model = TransformerModel::new("sectile-transformer-1", file)?;
-        Ok(model.with_file_digest(Digest::parse(TRANSFORMER).ok_or(ModelError::Damaged)?))
+        use sectile_model_transformer::{FILE, NAME, SHA256};
+        let model = TransformerModel::new(NAME, FILE)?;
+        Ok(model.with_file_digest(Digest::parse(SHA256).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
 }
@@ -153,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_digest_of_the_model_is_known() {
-        let file = include_bytes!("../../../model/sectile-static-2.bin");
+        let file = sectile_model_static::FILE;
         let opened = StaticModel::new("sectile-static-2", file).unwrap();
         assert_eq!(built_in().unwrap().fingerprint(), opened.fingerprint());
     }
@@ -181,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_damaged_model_is_refused() {
-        let whole = include_bytes!("../../../model/sectile-static-2.bin");
+        let whole = sectile_model_static::FILE;
         let refused = |file: &'static [u8]| StaticModel::new("x", file).err();
         assert_eq!(refused(b""), Some(ModelError::Damaged));
         assert_eq!(

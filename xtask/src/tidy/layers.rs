@@ -12,12 +12,12 @@ const CRATE_EDGES: &[Row] = &[
     ("markdown", ""),
     ("mcp", "client"),
     ("vault", "markdown"),
-    ("retrieval", "markdown"),
+    ("retrieval", "markdown model-static model-transformer"),
     ("library", "markdown retrieval vault"),
     ("backends", "client library markdown retrieval"),
     (
         "sectile",
-        "backends client library markdown mcp retrieval vault",
+        "backends client library manual markdown mcp retrieval vault",
     ),
 ];
 

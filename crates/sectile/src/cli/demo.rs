@@ -21,7 +21,7 @@ use crate::{
     worlds::{
         desk,
         docs::{
-            self, DocsSettings, DocsWorld, manual,
+            self, DocsSettings, DocsWorld,
             sources::{DocsSources, SourceOptions},
         },
         editor, key_of_this_process,
@@ -213,7 +213,7 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 fn docs_surface() -> Surface {
     let mut settings = DocsSettings::default();
     settings.written.max_doc_bytes = MAX_BYTES as u64;
-    let sources = DocsSources::open(&settings, manual::EMBEDDED, SourceOptions::default());
+    let sources = DocsSources::open(&settings, sectile_manual::PAGES, SourceOptions::default());
     Surface::new(
         docs::spec(&settings.written),
         DocsWorld::new(&settings.written, sources),

@@ -20,7 +20,7 @@ use crate::{
         DocsSettings, DocsWorld,
         corpus::{Doc, DocsCorpus, SkippedDoc},
         examine::{DocumentReport, LONG_SECTION, SectionFinding, examine},
-        manual, missing, opened_sources, policy_problem, resources,
+        missing, opened_sources, policy_problem, resources,
         sources::{DocsSources, SourceOptions},
     },
 };
@@ -78,7 +78,7 @@ fn current(docs: &DocsWorld) -> Result<Arc<DocsCorpus>, CliError> {
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     let all = all_settings(args.config.as_deref(), &args.paths)?;
     let settings = &all.worlds.docs;
-    let sources = DocsSources::open(settings, manual::EMBEDDED, options(&all));
+    let sources = DocsSources::open(settings, sectile_manual::PAGES, options(&all));
     let missing = missing(&sources);
     let docs = DocsWorld::new(&settings.written, sources);
     let mut corpus = DocsCorpus::clone(&*current(&docs)?);

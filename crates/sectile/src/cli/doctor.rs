@@ -23,7 +23,7 @@ use crate::{
     files,
     worlds::{
         docs::{
-            DocsSettings, manual,
+            DocsSettings,
             sources::{DocsSources, SourceOptions},
         },
         notebook::{NotebookSettings, OpenLibrary},
@@ -270,7 +270,7 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     if !settings.is_configured {
         return Ok(0);
     }
-    let sources = DocsSources::open(settings, manual::EMBEDDED, SourceOptions::default());
+    let sources = DocsSources::open(settings, sectile_manual::PAGES, SourceOptions::default());
     let corpus = match sources.current(&|| false) {
         Ok(corpus) => corpus,
         Err(_) => {

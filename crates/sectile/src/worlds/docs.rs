@@ -10,7 +10,6 @@ mod errors;
 pub(crate) mod eval;
 pub(crate) mod examine;
 mod followed;
-pub(crate) mod manual;
 mod open;
 mod pages;
 pub(crate) mod resources;

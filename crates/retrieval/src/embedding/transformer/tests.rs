@@ -5,7 +5,7 @@ use sectile_markdown::Digest;
 use super::*;
 use crate::transformer;
 
-const FILE: &[u8] = include_bytes!("../../../../../model/sectile-transformer-1.bin");
+const FILE: &[u8] = sectile_model_transformer::FILE;
 /// The output of `model/reference_transformer.py`.
 const VECTORS: &str = include_str!("../../../../../model/vectors-transformer-1.jsonl");
 /// The output of `model/agreement.py` for the first passages of the test corpus.
@@ -223,6 +223,6 @@ fn a_damaged_model_is_refused() {
     assert_eq!(refused(b""), Some(ModelError::Damaged));
     assert_eq!(refused(&FILE[..FILE.len() - 1]), Some(ModelError::Damaged));
     assert_eq!(refused(&FILE[..100]), Some(ModelError::Damaged));
-    let table = include_bytes!("../../../../../model/sectile-static-2.bin");
+    let table = sectile_model_static::FILE;
     assert_eq!(refused(table), Some(ModelError::OtherKind));
 }

@@ -128,14 +128,6 @@ pub(crate) struct DocsCorpus {
     pub(crate) pages: ManualSnapshot,
 }
 
-/// A document inside the binary.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EmbeddedDoc {
-    /// Such as `docs/model.md`; its stem gives the slug if the front matter does not.
-    pub(crate) name: &'static str,
-    pub(crate) bytes: &'static [u8],
-}
-
 impl DocRole {
     pub(crate) const ALL: [Self; 4] = [
         Self::Reasoning,

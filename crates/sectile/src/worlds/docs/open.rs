@@ -5,7 +5,7 @@ use sectile_mcp::{Policy, Surface};
 use super::{
     DocsSection, DocsSettings, DocsWorld,
     corpus::DocsCorpus,
-    manual, resources,
+    resources,
     sources::{DocsSources, SourceOptions},
     spec,
 };
@@ -69,7 +69,7 @@ pub(crate) fn opened_sources(
     settings: &DocsSettings,
     options: SourceOptions<'_>,
 ) -> Result<DocsSources, OpenError> {
-    let sources = DocsSources::open(settings, manual::EMBEDDED, options);
+    let sources = DocsSources::open(settings, sectile_manual::PAGES, options);
     match missing(&sources) {
         None => Ok(sources),
         Some(error) => Err(error),

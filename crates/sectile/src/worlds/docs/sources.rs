@@ -19,14 +19,13 @@ use sectile_library::{
     manual_page::NoteCut,
     manual_site::{ManualSite, SiteFiles},
 };
+use sectile_manual::ManualPage;
 use sectile_markdown::{Digest, Mapping, NotePath, Source, Value};
 use sectile_vault::{PathTarget, Root, RootError, Survey, Walk, WalkError};
 
 use super::{
     DocsPath, DocsRanking, DocsSettings, SiteSetting,
-    corpus::{
-        DocOrigin, DocsCorpus, EmbeddedDoc, SkipReason, SkippedDoc, file_name, is_page, label,
-    },
+    corpus::{DocOrigin, DocsCorpus, SkipReason, SkippedDoc, file_name, is_page, label},
 };
 use crate::files;
 
@@ -91,7 +90,7 @@ pub(super) struct FolderSource {
 /// Everything that the settings name.
 pub(crate) struct DocsSources {
     settings: DocsSettings,
-    embedded: &'static [EmbeddedDoc],
+    embedded: &'static [ManualPage],
     /// The folders among the extra paths, by the number of the path.
     folders: Vec<(usize, FolderSource)>,
     /// Those that cannot be served, with the reason.
@@ -172,7 +171,7 @@ impl DocsSources {
     /// Opens everything that the settings name. What does not exist is [`Self::missing`].
     pub(crate) fn open(
         settings: &DocsSettings,
-        embedded: &'static [EmbeddedDoc],
+        embedded: &'static [ManualPage],
         options: SourceOptions<'_>,
     ) -> Self {
         let mut sources = Self {
@@ -374,7 +373,7 @@ struct NamedReader {
 }
 
 impl NamedReader {
-    fn embedded(&mut self, document: &EmbeddedDoc) {
+    fn embedded(&mut self, document: &ManualPage) {
         let name = file_name(document.name);
         let page = match document.bytes.len() as u64 > self.limit {
             true => Err(SkipReason::TooLarge { limit: self.limit }),

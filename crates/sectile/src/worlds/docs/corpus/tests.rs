@@ -5,6 +5,7 @@
 use std::fs;
 
 use proptest::prelude::*;
+use sectile_manual::ManualPage;
 use tempfile::TempDir;
 
 use super::*;
@@ -50,12 +51,12 @@ fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> DocsSettings {
     }
 }
 
-const MANUAL: &[EmbeddedDoc] = &[
-    EmbeddedDoc {
+const MANUAL: &[ManualPage] = &[
+    ManualPage {
         name: "docs/model.md",
         bytes: b"---\nrole: reasoning\n---\n# The model\n\nIt is one. Really.\n",
     },
-    EmbeddedDoc {
+    ManualPage {
         name: "docs/tools.md",
         bytes: b"# Tools\n",
     },
@@ -76,7 +77,7 @@ fn outcome(corpus: &DocsCorpus) -> (Vec<String>, Vec<String>) {
 }
 
 /// The documents that `settings` name.
-fn load(settings: &DocsSettings, embedded: &'static [EmbeddedDoc]) -> std::sync::Arc<DocsCorpus> {
+fn load(settings: &DocsSettings, embedded: &'static [ManualPage]) -> std::sync::Arc<DocsCorpus> {
     let sources = DocsSources::open(settings, embedded, SourceOptions::default());
     sources.current(&|| false).unwrap()
 }
