@@ -91,6 +91,13 @@ pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
     options: &[],
 };
 
+/// Linters of workflows and of the other files in `.github`; both packages bring everything they need along.
+pub(crate) const WORKFLOW_LINTERS: PythonEnvironment = PythonEnvironment {
+    name: "workflow-linters",
+    packages: &[("zizmor", "1.32.0"), ("check-jsonschema", "0.39.0")],
+    options: &[],
+};
+
 impl PythonEnvironment {
     /// Returns its Python, once it is installed.
     pub(crate) fn python(&self, folder: &Path) -> PathBuf {

@@ -28,6 +28,7 @@ mod sets;
 mod site;
 mod tidy;
 mod typos;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,8 @@ enum Chore {
     Tidy,
     /// Check spelling, except for the words in typos.toml.
     Typos,
+    /// Lint the workflows, and check that they agree with the repository.
+    Workflows,
     /// Check that every test named in docs/contracts passed in the last test run.
     Contracts,
     /// Check licences, banned crates and sources of all dependencies.
@@ -100,6 +103,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Ci(args) => ci::run(repo, &args),
         Chore::Tidy => tidy::run(repo),
         Chore::Typos => typos::run(repo),
+        Chore::Workflows => workflows::run(repo),
         Chore::Contracts => contracts::run(repo),
         Chore::Licences => licences::run(repo),
         Chore::Models => models::run(repo),
