@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::{self, Repo, is_present};
 use crate::{
     console, contracts, crates, eval, front_door, licences, models, outside, pictures, servers,
-    tidy, typos,
+    tidy, typos, workflows,
 };
 
 #[derive(clap::Args)]
@@ -54,6 +54,7 @@ const STEPS: &[Step] = &[
     step("fmt", fmt),
     step("tidy", tidy::run),
     step("typos", typos::run),
+    step("workflows", workflows::run),
     step("models", models::run),
     step("clippy", clippy),
     // Without servers, the tests that need one say so, and the others still run.

@@ -46,6 +46,14 @@ pub(crate) struct DistArgs {
     check: bool,
 }
 
+/// Returns the targets that a release is built for.
+pub(crate) fn triples() -> Vec<&'static str> {
+    targets::TARGETS
+        .iter()
+        .map(|target| target.triple)
+        .collect()
+}
+
 /// The release that is made: its version, its time and its folder.
 struct Release<'a> {
     repo: &'a Repo,

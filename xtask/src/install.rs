@@ -106,6 +106,13 @@ pub(crate) const RELEASE_TOOLS: PythonEnvironment = PythonEnvironment {
 const RELEASE_PACKAGES: &[(&str, &str)] =
     &[("@anthropic-ai/mcpb", "2.1.2"), ("verdaccio", "6.10.4")];
 
+/// Linters of workflows and of the other files in `.github`; both packages bring everything they need along.
+pub(crate) const WORKFLOW_LINTERS: PythonEnvironment = PythonEnvironment {
+    name: "workflow-linters",
+    packages: &[("zizmor", "1.32.0"), ("check-jsonschema", "0.39.0")],
+    options: &[],
+};
+
 impl PythonEnvironment {
     /// Returns its Python, once it is installed.
     pub(crate) fn python(&self, folder: &Path) -> PathBuf {

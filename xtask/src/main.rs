@@ -30,6 +30,7 @@ mod sets;
 mod site;
 mod tidy;
 mod typos;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,8 @@ enum Chore {
     Tidy,
     /// Check spelling, except for the words in typos.toml.
     Typos,
+    /// Lint the workflows, and check that they agree with the repository.
+    Workflows,
     /// Check that every test named in docs/contracts passed in the last test run.
     Contracts,
     /// Package the crates that are published, and check what the crate registry would refuse.
@@ -106,6 +109,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Ci(args) => ci::run(repo, &args),
         Chore::Tidy => tidy::run(repo),
         Chore::Typos => typos::run(repo),
+        Chore::Workflows => workflows::run(repo),
         Chore::Contracts => contracts::run(repo),
         Chore::Crates => crates::run(repo),
         Chore::Dist(args) => dist::run(repo, &args),

@@ -353,7 +353,7 @@ fn debian_files(
     let control = format!(
         "Package: sectile\nVersion: {}-1\nArchitecture: {architecture}\n\
          Maintainer: The Sectile developers <sectile@users.noreply.github.com>\nInstalled-Size: {size}\n\
-         Depends: libc6 (>= {glibc}), libgcc-s1\nSection: utils\nPriority: optional\nHomepage: {REPOSITORY}\n\
+         Depends: libc6 (>= {glibc}), libgcc-s1 | libgcc1\nSection: utils\nPriority: optional\nHomepage: {REPOSITORY}\n\
          Description: Markdown for AI agents, one section at a time\n \
          Serves a folder of notes to MCP clients, to search, read, edit, follow links\n and undo. The same tools are commands.\n",
         release.version
