@@ -307,8 +307,46 @@ mod tests {
             let is_bundle = package["registryType"] == "mcpb";
             assert_eq!(package["fileSha256"].is_string(), is_bundle, "{package}");
         }
-        // Limits of the registry's schema.
-        assert!(DESCRIPTION.len() <= 100);
+    }
+
+    /// What the registry's schema (2025-12-11) demands of the fields that are there.
+    #[test]
+    fn the_registry_entry_keeps_to_the_schema() {
+        let entry = all().server_json();
+        let (namespace, name) = entry["name"].as_str().unwrap().split_once('/').unwrap();
+        let is_word = |text: &str, more: &str| {
+            let fits = |letter: char| letter.is_ascii_alphanumeric() || more.contains(letter);
+            !text.is_empty() && text.chars().all(fits)
+        };
+        assert!(
+            is_word(namespace, ".-") && is_word(name, "._-"),
+            "{namespace}/{name}"
+        );
+        for (key, longest) in [("description", 100), ("title", 100), ("version", 255)] {
+            let text = entry[key].as_str().unwrap();
+            assert!((1..=longest).contains(&text.len()), "{key}: {text}");
+        }
+        for key in ["url", "source"] {
+            assert!(
+                entry["repository"][key].is_string(),
+                "the repository has no {key}"
+            );
+        }
+        for package in entry["packages"].as_array().unwrap() {
+            assert!(package["registryType"].is_string() && package["identifier"].is_string());
+            assert_eq!(package["transport"]["type"], "stdio");
+            assert_ne!(package["version"], "latest");
+            if let Some(sum) = package["fileSha256"].as_str() {
+                assert!(
+                    sum.len() == 64 && sum.bytes().all(|byte| b"0123456789abcdef".contains(&byte))
+                );
+            }
+            for argument in package["packageArguments"].as_array().into_iter().flatten() {
+                assert_eq!(argument["type"], "positional");
+                assert!(argument["value"].is_string() || argument["valueHint"].is_string());
+                assert!(argument["format"].is_null() || argument["format"] == "filepath");
+            }
+        }
     }
 
     #[test]
