@@ -169,7 +169,8 @@ impl ValueBuilder {
         for event in Parser::new_from_str(yaml) {
             let (event, span) = event.map_err(|error| LocatedYamlError {
                 reason: YamlError::Syntax,
-                line: error.marker().line(),
+                // What is missing at the end is reported behind it.
+                line: error.marker().line().min(yaml.lines().count().max(1)),
             })?;
             self.event(event).map_err(|reason| LocatedYamlError {
                 reason,
@@ -437,7 +438,13 @@ mod tests {
         assert!(matches!(map.get("b"), Some(Value::List(items)) if items.len() == 2));
         assert!(matches!(map.get("c"), Some(Value::Map(_))));
         assert_eq!(map.get("d"), Some(&Value::String("5".to_owned())));
-        assert_eq!(parse_ignoring_tags("a: [unclosed"), Err(YamlError::Syntax));
+        for (yaml, reason, line) in [
+            ("a: [unclosed", YamlError::Syntax, 1),
+            ("a: 1\n\na: 2\n", YamlError::DuplicateKey, 3),
+        ] {
+            let error = LocatedYamlError { reason, line };
+            assert_eq!(parse_ignoring_tags(yaml), Err(error));
+        }
     }
 
     #[test]

@@ -411,8 +411,8 @@ mod tests {
     #[test]
     fn names_come_from_the_folder_or_the_host() {
         for (connection, name) in [
-            (serving("desk", "/home/ann/notes"), "sectile-notes"),
-            (serving("editor", "/home/ann/notes"), "sectile-notes-editor"),
+            (serving("desk", "/srv/ann/notes"), "sectile-notes"),
+            (serving("editor", "/srv/ann/notes"), "sectile-notes-editor"),
             (
                 serving("desk", "/My  Notes (2026)"),
                 "sectile-my-notes-2026",
@@ -481,7 +481,7 @@ mod tests {
         }
         assert!(command("sectile serve /n").serves("/n", Some("desk")));
         for line in [
-            "/home/sectile/other serve desk /n",
+            "/opt/sectile/other serve desk /n",
             "sectiles serve desk /n",
             "/usr/bin/sectile search x",
             "serve desk /n",
