@@ -84,4 +84,4 @@ pub use span::Span;
 pub use tokens::estimate_tokens;
 pub use whitespace::{is_whitespace, trim, trim_end};
 pub use word_diff::{NearText, WordChange, near_text, word_diff};
-pub use yaml::{Mapping, Timestamp, Value, YamlError, parse_ignoring_tags};
+pub use yaml::{LocatedYamlError, Mapping, Timestamp, Value, YamlError, parse_ignoring_tags};

@@ -90,6 +90,15 @@ pub enum YamlError {
     UnknownTag,
 }
 
+/// A [`YamlError`] and the line where it was noticed, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocatedYamlError {
+    /// The reason.
+    pub reason: YamlError,
+    /// The line, which may come after the one with the mistake.
+    pub line: usize,
+}
+
 /// Parses a block. An empty block is [`Value::Null`].
 pub(crate) fn parse(yaml: &str) -> Result<Value, YamlError> {
     ValueBuilder::default().read(yaml)
@@ -108,13 +117,13 @@ pub(crate) fn parse_as_written(yaml: &str) -> Result<Value, YamlError> {
 /// effect.
 ///
 /// # Errors
-/// [`YamlError`] for what is not YAML, and beyond fixed bounds.
-pub fn parse_ignoring_tags(yaml: &str) -> Result<Value, YamlError> {
+/// [`LocatedYamlError`] for what is not YAML, and beyond fixed bounds.
+pub fn parse_ignoring_tags(yaml: &str) -> Result<Value, LocatedYamlError> {
     let builder = ValueBuilder {
         ignores_tags: true,
         ..ValueBuilder::default()
     };
-    builder.read(yaml)
+    builder.read_located(yaml)
 }
 
 #[derive(Default)]
@@ -152,10 +161,21 @@ enum Key {
 }
 
 impl ValueBuilder {
-    fn read(mut self, yaml: &str) -> Result<Value, YamlError> {
+    fn read(self, yaml: &str) -> Result<Value, YamlError> {
+        self.read_located(yaml).map_err(|error| error.reason)
+    }
+
+    fn read_located(mut self, yaml: &str) -> Result<Value, LocatedYamlError> {
         for event in Parser::new_from_str(yaml) {
-            let (event, _) = event.map_err(|_| YamlError::Syntax)?;
-            self.event(event)?;
+            let (event, span) = event.map_err(|error| LocatedYamlError {
+                reason: YamlError::Syntax,
+                // What is missing at the end is reported behind it.
+                line: error.marker().line().min(yaml.lines().count().max(1)),
+            })?;
+            self.event(event).map_err(|reason| LocatedYamlError {
+                reason,
+                line: span.start.line(),
+            })?;
         }
         Ok(self.root.unwrap_or(Value::Null))
     }
@@ -418,7 +438,13 @@ mod tests {
         assert!(matches!(map.get("b"), Some(Value::List(items)) if items.len() == 2));
         assert!(matches!(map.get("c"), Some(Value::Map(_))));
         assert_eq!(map.get("d"), Some(&Value::String("5".to_owned())));
-        assert_eq!(parse_ignoring_tags("a: [unclosed"), Err(YamlError::Syntax));
+        for (yaml, reason, line) in [
+            ("a: [unclosed", YamlError::Syntax, 1),
+            ("a: 1\n\na: 2\n", YamlError::DuplicateKey, 3),
+        ] {
+            let error = LocatedYamlError { reason, line };
+            assert_eq!(parse_ignoring_tags(yaml), Err(error));
+        }
     }
 
     #[test]

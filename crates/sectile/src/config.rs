@@ -13,7 +13,7 @@ mod settings;
 pub(crate) use self::{
     front::{AccessSettings, FrontSettings},
     keys::{ConfigKey, ValueKind, keys, schema},
-    layers::{Flag, LoadedConfig, load, load_for_all_mistakes},
+    layers::{Flag, LoadedConfig, load, load_for_all_mistakes, variable_warning},
     raw::{LogFormat, LogLevel, LogSettings},
     settings::Settings,
 };

@@ -49,21 +49,42 @@ fn replace_from(
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
         Err(error) => return Err(error),
     };
+    replace_here_from(temporary, &target, text)
+}
+
+/// Like [`replace`], but a symbolic link is itself replaced, and nothing is written where it leads.
+pub(crate) fn replace_here(target: &Path, text: &str) -> io::Result<()> {
+    replace_here_from(&mut tempfile::Builder::new(), target, text)
+}
+
+fn replace_here_from(
+    temporary: &mut tempfile::Builder<'_, '_>,
+    target: &Path,
+    text: &str,
+) -> io::Result<()> {
     let folder = target
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut temporary = temporary.prefix(".sectile-").tempfile_in(folder)?;
-    if let Ok(metadata) = std::fs::metadata(&target) {
+    if let Ok(metadata) = std::fs::symlink_metadata(target)
+        && !metadata.is_symlink()
+    {
         temporary
             .as_file()
             .set_permissions(metadata.permissions())?;
     }
     temporary.write_all(text.as_bytes())?;
     temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|error| error.error)?;
+    temporary.persist(target).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Returns whether `path` is a symbolic link that leads nowhere.
+pub(crate) fn is_dangling_link(path: &Path) -> bool {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    is_link && !path.exists()
 }
 
 /// Replaces the text of a file atomically with what `change` makes of it; a file that does not exist yet counts as empty.

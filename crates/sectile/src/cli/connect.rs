@@ -22,6 +22,7 @@ use self::{
 use super::{
     args::{ConnectArgs, DisconnectArgs},
     root::{described, root_to_serve, shown},
+    settings,
     ui::{BAD, CliError, GOOD, HEADING, StyledText, print, tell},
 };
 use crate::{
@@ -32,10 +33,14 @@ use crate::{
 /// The name that stands for a key wherever people may look.
 const MASKED_KEY: &str = "<key>";
 
+/// The longest line of a change that is shown whole. A file without line ends would fill the screen.
+const MAX_SHOWN_CHARS: usize = 400;
+
 pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
+    settings::warn_about_variables();
     let client = args.client;
     let location = ClientLocation::of(client, args.scope, args.file.as_deref())?;
-    let mut connection = connection(args)?;
+    let connection = connection(args)?;
     if connection.secret().is_some() && location.is_shared {
         return Err(CliError::usage(
             "the client's file in the current folder may be shared, so a key is not written into it.",
@@ -51,55 +56,103 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
         Some(name) => name.clone(),
         None => connection.name_among(&entries),
     };
-    if !args.write {
-        if let ServerConnection::Remote {
-            key: Some(RemoteKey::Text(key)),
-            ..
-        } = &mut connection
-        {
-            MASKED_KEY.clone_into(key);
-        }
-        let entry = ServerEntry { name, connection };
-        let text = client
-            .format
-            .insert("", &entry.name, &entry.fields(client)?)
-            .map_err(CliError::failed)?;
-        let hint = format!(
-            "{}: put this into {}, or run again with --write",
-            client.name,
-            location.shown(&entry.name)
-        );
-        anstream::eprintln!("{}", StyledText(HEADING, hint));
-        return print(text);
-    }
     let entry = ServerEntry { name, connection };
-    let file = location.file(&entry.name)?;
+    let target = entry.connection.target();
+    let same_name = entries.into_iter().find(|(taken, _)| *taken == entry.name);
+    let old = same_name.map(|(_, old)| old).filter(|old| *old != target);
+    match args.write {
+        true => write(client, &location, &entry, old.as_ref()),
+        false => print_entry(client, &location, entry, old.as_ref()),
+    }
+}
+
+/// Prints the entry, with a key masked. `old` is the entry that it would replace.
+fn print_entry(
+    client: &ClientRow,
+    location: &ClientLocation,
+    mut entry: ServerEntry,
+    old: Option<&EntryTarget>,
+) -> Result<(), CliError> {
+    if let ServerConnection::Remote {
+        key: Some(RemoteKey::Text(key)),
+        ..
+    } = &mut entry.connection
+    {
+        MASKED_KEY.clone_into(key);
+    }
+    let text = client
+        .format
+        .insert("", &entry.name, &entry.fields(client)?)
+        .map_err(CliError::failed)?;
+    if let Some(old) = old {
+        tell(format_args!(
+            "The entry `{}` in the client's file names something else: {old}\n",
+            entry.name
+        ));
+    }
+    let hint = format!(
+        "{}: put this into {}, or run again with --write",
+        client.name,
+        location.shown(&entry.name)
+    );
+    tell(format_args!("{}\n", StyledText(HEADING, hint)));
+    print(text)
+}
+
+/// Puts the entry into the client's file. `old` is the entry that it replaces.
+fn write(
+    client: &ClientRow,
+    location: &ClientLocation,
+    entry: &ServerEntry,
+    old: Option<&EntryTarget>,
+) -> Result<(), CliError> {
+    let name = &entry.name;
+    let is_ours =
+        |old: &EntryTarget| old.runs_sectile() || old.is_same_as(&entry.connection.target());
+    let file = location.file(name)?;
+    if old.is_some_and(|old| !is_ours(old)) {
+        return Err(CliError::failed(format_args!(
+            "{} has another server of the name `{name}`; nothing was changed.",
+            file.display()
+        ))
+        .next("give another name with --name NAME"));
+    }
     let before = location::read(&file)?;
-    let fields = entry.fields(client)?;
+    let text = before.as_deref().unwrap_or_default();
     let after = client
         .format
-        .insert(before.as_deref().unwrap_or_default(), &entry.name, &fields)
+        .insert(text, name, &entry.fields(client)?)
         .map_err(|what| location::refused(&file, &what))?;
     if before.as_deref() == Some(after.as_str()) {
         return print(format_args!(
-            "{} is connected already, as `{}`; nothing was changed.\n",
-            client.name, entry.name
+            "{} is connected already, as `{name}`; nothing was changed.\n",
+            client.name
         ));
     }
-    print(diff(before.as_deref().unwrap_or_default(), &after, &file))?;
+    print(diff(text, &after, &file))?;
     let backup = location::change(&file, before.as_deref(), Some(&after))?;
     print(format_args!(
-        "{} {} to `{}`. {}\n",
+        "{} {} to `{name}`. {}\n",
         StyledText(GOOD, "Connected"),
         client.name,
-        entry.name,
         client.after
     ))?;
+    if let Some(old) = old {
+        tell(format_args!(
+            "The entry `{name}` replaces another one: {old}\n"
+        ));
+    }
+    if entry.connection.is_in_cache() {
+        tell(
+            "The program is in a cache, as npx and uvx keep it. Install Sectile and connect again, because a cache may be emptied.\n",
+        );
+    }
     tell_backup(backup.as_deref());
     Ok(())
 }
 
 pub(super) fn disconnect(args: &DisconnectArgs) -> Result<(), CliError> {
+    settings::warn_about_variables();
     let client = args.client;
     let location = ClientLocation::of(client, args.scope, args.file.as_deref())?;
     let entries = location.entries()?;
@@ -245,13 +298,15 @@ fn diff(before: &str, after: &str, file: &Path) -> String {
     let options = DiffOptions {
         old_name: &name,
         new_name: &name,
-        context: 3,
+        // The lines around may hold the keys of other servers.
+        context: 0,
         max_bytes: usize::MAX,
     };
     let diff = unified_diff(before, &line_changes(before, after), options);
     diff.text
         .lines()
         .map(remote::masked)
+        .map(shortened)
         .map(|line| match line.chars().next() {
             Some('+') => format!("{}\n", StyledText(GOOD, line)),
             Some('-') => format!("{}\n", StyledText(BAD, line)),
@@ -260,16 +315,33 @@ fn diff(before: &str, after: &str, file: &Path) -> String {
         .collect()
 }
 
-/// The state of a client's entry for this program.
+fn shortened(mut line: String) -> String {
+    if let Some((end, _)) = line.char_indices().nth(MAX_SHOWN_CHARS) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// The state of a client's entries for this program.
 pub(super) enum RegistrationState {
-    Connected,
+    /// The client has entries, some of which start another program, perhaps of another version.
+    Connected(Vec<OtherProgram>),
     NotConnected,
     Broken(String),
 }
 
-/// Looks for an entry of this program in the client's files.
+/// An entry that starts a program that is not the running one.
+pub(super) struct OtherProgram {
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    pub(super) is_missing: bool,
+}
+
+/// Looks for entries of this program in the client's files.
 pub(super) fn state(client: &'static ClientRow) -> RegistrationState {
-    let mut state = RegistrationState::NotConnected;
+    let mut is_connected = false;
+    let mut others = Vec::new();
     for scope in [ClientScope::Project, ClientScope::User] {
         if !client.has(scope) {
             continue;
@@ -279,11 +351,15 @@ pub(super) fn state(client: &'static ClientRow) -> RegistrationState {
         };
         match location.entries() {
             Ok(entries) => {
-                let is_ours = |(name, target): &(String, EntryTarget)| {
-                    name.starts_with("sectile") || target.runs_sectile()
-                };
-                if entries.iter().any(is_ours) {
-                    state = RegistrationState::Connected;
+                for (name, target) in entries {
+                    let runs_sectile = target.runs_sectile();
+                    is_connected |= name.starts_with("sectile") || runs_sectile;
+                    others.extend(
+                        target
+                            .program_path()
+                            .filter(|_| runs_sectile)
+                            .and_then(|program| other_program(name, program)),
+                    );
                 }
             }
             Err(error) => {
@@ -294,5 +370,19 @@ pub(super) fn state(client: &'static ClientRow) -> RegistrationState {
             }
         }
     }
-    state
+    match is_connected {
+        true => RegistrationState::Connected(others),
+        false => RegistrationState::NotConnected,
+    }
+}
+
+fn other_program(name: String, program: &Path) -> Option<OtherProgram> {
+    let path = files::absolute(program);
+    let here = std::env::current_exe().and_then(|here| files::absolute(&here));
+    let is_this = matches!((&path, &here), (Ok(path), Ok(here)) if path == here);
+    (!is_this).then(|| OtherProgram {
+        name,
+        path: program.to_path_buf(),
+        is_missing: path.is_err(),
+    })
 }

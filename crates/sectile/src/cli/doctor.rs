@@ -172,7 +172,29 @@ fn clients() -> Result<usize, CliError> {
     let mut problems = 0;
     for client in connect::CLIENTS {
         match connect::state(client) {
-            connect::RegistrationState::Connected => good(&format!("{}: connected", client.name))?,
+            connect::RegistrationState::Connected(others) => {
+                good(&format!("{}: connected", client.name))?;
+                for other in others {
+                    let connect = format!("`sectile connect {} --write`", client.id);
+                    let what = format!(
+                        "{}: the entry `{}` starts",
+                        client.name,
+                        visible(&other.name)
+                    );
+                    let path = visible(&other.path.display().to_string());
+                    match other.is_missing {
+                        true => {
+                            problems += 1;
+                            bad(&format!(
+                                "{what} a program that does not exist, {path}; {connect} for the same folder corrects it"
+                            ))?;
+                        }
+                        false => note(&format!(
+                            "{what} another program, {path}; {connect} for the same folder makes it start this one"
+                        ))?,
+                    }
+                }
+            }
             connect::RegistrationState::NotConnected => {
                 note(&format!("{}: not connected", client.name))?
             }

@@ -30,7 +30,16 @@ pub(super) fn read(
 
 /// Warns about harmless oddities in the settings.
 pub(super) fn warn(loaded: &LoadedConfig) {
-    if let Some(warning) = loaded.warning() {
+    tell_warning(loaded.warning());
+}
+
+/// Warns about variables that look like ours and are not settings, in a command that reads no settings.
+pub(super) fn warn_about_variables() {
+    tell_warning(config::variable_warning());
+}
+
+fn tell_warning(warning: Option<String>) {
+    if let Some(warning) = warning {
         tell(format_args!(
             "{} {warning}\n",
             StyledText(HEADING, "warning:")

@@ -70,22 +70,38 @@ impl LoadedConfig {
 
     /// Returns a sentence about oddities that do no harm, if there are any.
     pub(crate) fn warning(&self) -> Option<String> {
-        if self.stray_variables.is_empty() {
-            return None;
+        match self.stray_variables.is_empty() {
+            true => None,
+            false => warning_about(&self.stray_variables, &known_variables()),
         }
-        let known: Vec<String> = keys().iter().map(|key| variable_name(&key.path)).collect();
-        let said = self.stray_variables.iter().map(|name| {
-            let meant = nearest_variable(name, &known);
-            match meant {
-                Some(meant) => format!("{name} (did you mean {meant}?)"),
-                None => name.clone(),
-            }
-        });
-        let names = said.collect::<Vec<_>>().join(", ");
-        Some(format!(
-            "variables that are not settings are ignored: {names}"
-        ))
     }
+}
+
+/// Returns a sentence about variables with our prefix that are not settings, if there are any, for a command that reads no
+/// settings and so refuses none.
+pub(crate) fn variable_warning() -> Option<String> {
+    let mut names: Vec<String> = overrides().into_iter().map(|(name, _)| name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let known = known_variables();
+    names.retain(|name| !known.contains(name));
+    warning_about(&names, &known)
+}
+
+fn known_variables() -> Vec<String> {
+    keys().iter().map(|key| variable_name(&key.path)).collect()
+}
+
+fn warning_about(names: &[String], known: &[String]) -> Option<String> {
+    let said = names
+        .iter()
+        .map(|name| match nearest_variable(name, known) {
+            Some(meant) => format!("{name} (did you mean {meant}?)"),
+            None => name.clone(),
+        });
+    let said = said.collect::<Vec<_>>().join(", ");
+    (!said.is_empty()).then(|| format!("variables that are not settings are ignored: {said}"))
 }
 
 /// Reads all layers. `file` must exist when given.

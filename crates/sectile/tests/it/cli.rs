@@ -81,6 +81,8 @@ impl Home {
             .env("XDG_CACHE_HOME", self.path("home/cache"))
             .env("TMPDIR", self.path("tmp"))
             .env("COLUMNS", "100")
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("CODEX_HOME")
             .stdin(Pipe::null());
         command
     }

@@ -57,6 +57,12 @@ pub(in crate::cli) enum ClientScope {
 enum UserFile {
     /// Below the home folder.
     Home(&'static str),
+    /// In the folder that a variable of the client names, or else at its usual place below the home folder.
+    Moved {
+        variable: &'static str,
+        name: &'static str,
+        usual: &'static str,
+    },
     /// Below the folder where desktop programs of this system keep their settings.
     Desktop(&'static str),
     /// Below the folder for settings of the XDG specification, or `%APPDATA%`.
@@ -76,6 +82,8 @@ pub(super) struct RemoteForm {
 pub(super) enum VariableForm {
     /// `${NAME}`.
     Braces,
+    /// `${NAME}`, and the name in a list under this key.
+    ListedBraces(&'static str),
     /// `${env:NAME}`.
     EnvBraces,
     /// `${{ secrets.NAME }}`.
@@ -107,7 +115,11 @@ pub(in crate::cli) static CLIENTS: &[&ClientRow] = &[
         source: "https://code.claude.com/docs/en/mcp",
         format: ClientFormat::Json("mcpServers"),
         project_file: Some(".mcp.json"),
-        user_file: Some(UserFile::Home(".claude.json")),
+        user_file: Some(UserFile::Moved {
+            variable: "CLAUDE_CONFIG_DIR",
+            name: ".claude.json",
+            usual: ".claude.json",
+        }),
         usual_scope: ClientScope::Project,
         command_type: Some("stdio"),
         remote: remote(Some("http"), "url", VariableForm::Braces),
@@ -163,7 +175,12 @@ pub(in crate::cli) static CLIENTS: &[&ClientRow] = &[
         source: "https://zed.dev/docs/ai/mcp",
         format: ClientFormat::Json("context_servers"),
         project_file: None,
-        user_file: Some(UserFile::Settings("zed/settings.json")),
+        // Zed ignores `XDG_CONFIG_HOME` on macOS: crates/paths/src/paths.rs of zed-industries/zed.
+        user_file: Some(if cfg!(target_os = "macos") {
+            UserFile::Home(".config/zed/settings.json")
+        } else {
+            UserFile::Settings("zed/settings.json")
+        }),
         usual_scope: ClientScope::User,
         command_type: None,
         remote: remote(None, "url", VariableForm::Unsupported),
@@ -177,7 +194,11 @@ pub(in crate::cli) static CLIENTS: &[&ClientRow] = &[
         source: "https://developers.openai.com/codex/mcp",
         format: ClientFormat::Toml("mcp_servers"),
         project_file: Some(".codex/config.toml"),
-        user_file: Some(UserFile::Home(".codex/config.toml")),
+        user_file: Some(UserFile::Moved {
+            variable: "CODEX_HOME",
+            name: "config.toml",
+            usual: ".codex/config.toml",
+        }),
         usual_scope: ClientScope::User,
         command_type: None,
         remote: remote(None, "url", VariableForm::Field("bearer_token_env_var")),
@@ -241,19 +262,24 @@ pub(in crate::cli) static CLIENTS: &[&ClientRow] = &[
         })),
         usual_scope: ClientScope::User,
         command_type: Some("stdio"),
-        // The page says nothing about variables in headers.
-        remote: remote(Some("streamable_http"), "uri", VariableForm::Unsupported),
+        // For headers and variables: `substitute_env_vars` in crates/goose/src/agents/extension_manager.rs of block/goose.
+        remote: remote(
+            Some("streamable_http"),
+            "uri",
+            VariableForm::ListedBraces("env_keys"),
+        ),
         after: "Start a new session of Goose.",
         hides_errors: true,
     },
     &ClientRow {
         id: "continue",
         name: "Continue",
-        about: ".continue/mcpServers in the current folder, a file for each server",
+        about: "a file for each server in .continue/mcpServers of the current folder, or of the home folder",
+        // For the home folder: `includeGlobal` in core/config/yaml/loadYaml.ts of continuedev/continue.
         source: "https://docs.continue.dev/customize/deep-dives/mcp",
         format: ClientFormat::Continue,
         project_file: Some(".continue/mcpServers"),
-        user_file: None,
+        user_file: Some(UserFile::Home(".continue/mcpServers")),
         usual_scope: ClientScope::Project,
         command_type: Some("stdio"),
         remote: remote(Some("streamable-http"), "url", VariableForm::Secret),
@@ -282,6 +308,14 @@ impl ClientRow {
             ClientScope::Project => self.project_file.map(PathBuf::from),
             ClientScope::User => match self.user_file? {
                 UserFile::Home(below) => config::home_folder().map(|home| home.join(below)),
+                UserFile::Moved {
+                    variable,
+                    name,
+                    usual,
+                } => match config::os_variable(variable) {
+                    Some(folder) => Some(folder.join(name)),
+                    None => config::home_folder().map(|home| home.join(usual)),
+                },
                 UserFile::Desktop(below) => desktop_folder().map(|folder| folder.join(below)),
                 UserFile::Settings(below) => settings_folder().map(|folder| folder.join(below)),
             },

@@ -4,9 +4,9 @@ mod yaml;
 
 use jsonc_parser::{
     ParseOptions,
-    cst::{CstInputValue, CstObject, CstRootNode},
+    cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode},
 };
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 use super::{
     clients::ClientFormat,
@@ -21,6 +21,8 @@ pub(super) enum ClientFileError {
         format: &'static str,
         line: Option<usize>,
     },
+    #[error("the file does not hold settings by name")]
+    NotSettings,
     #[error("`{0}` in the file is not a list of servers by name")]
     NotServers(&'static str),
     #[error("the file is written in a way that cannot be edited safely")]
@@ -71,11 +73,11 @@ impl ClientFormat {
                 Ok(document.to_string())
             }
             Self::Goose => yaml::remove(text, name),
-            Self::Continue => Ok(String::new()),
+            Self::Continue => yaml::check_own(text).map(|()| String::new()),
         })
     }
 
-    /// Returns the servers in `text`, by name. Entries that are neither a command nor a URL are left out.
+    /// Returns the servers in `text`, by name.
     pub(super) fn entries(self, text: &str) -> Result<Vec<(String, EntryTarget)>, ClientFileError> {
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         match self {
@@ -111,9 +113,23 @@ fn line_of(text: &str, offset: usize) -> usize {
     before.filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// JSON with comments and trailing commas. Clients read no more than that, so anything else is a mistake in the file.
+const JSONC: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
 fn parse_json(text: &str) -> Result<CstRootNode, ClientFileError> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| ClientFileError::Syntax {
+    CstRootNode::parse(text, &JSONC).map_err(|error| ClientFileError::Syntax {
         format: "JSON",
         line: Some(error.line_display()),
     })
@@ -132,12 +148,22 @@ fn json_servers(
     root: &CstRootNode,
     key: &'static str,
 ) -> Result<Option<CstObject>, ClientFileError> {
-    let not_servers = || ClientFileError::NotServers(key);
-    let object = root.object_value().ok_or_else(not_servers)?;
-    match object.get(key) {
-        Some(servers) => servers.object_value().ok_or_else(not_servers).map(Some),
-        None => Ok(None),
+    let object = match root.value() {
+        Some(value) => value.as_object().ok_or(ClientFileError::NotSettings)?,
+        // Only comments.
+        None => return Ok(None),
+    };
+    let is_servers = |property: &CstObjectProp| property.decoded_name().as_deref() == Some(key);
+    let mut all = object.properties().into_iter().filter(is_servers);
+    let Some(servers) = all.next() else {
+        return Ok(None);
+    };
+    // Of several, a client would take the last.
+    if all.next().is_some() {
+        return Err(ClientFileError::NotPlaceable);
     }
+    let servers = servers.object_value();
+    servers.ok_or(ClientFileError::NotServers(key)).map(Some)
 }
 
 fn json_entries(
@@ -152,19 +178,22 @@ fn json_entries(
         let value = server.get(key)?.value()?;
         value.as_string_lit()?.decoded_value().ok()
     };
-    let entry = |property: jsonc_parser::cst::CstObjectProp| {
-        let name = property.name()?.decoded_value().ok()?;
-        let server = property.object_value()?;
+    let target = |server: &CstObject| {
         let mut urls = ["url", "httpUrl", "serverUrl"].iter();
-        if let Some(url) = urls.find_map(|key| text_of(&server, key)) {
-            return Some((name, EntryTarget::Url(url)));
+        if let Some(url) = urls.find_map(|key| text_of(server, key)) {
+            return Some(EntryTarget::Url(url));
         }
-        let program = text_of(&server, "command")?;
+        let program = text_of(server, "command")?;
         let elements = server.array_value("args").map(|args| args.elements());
         let arguments = elements.unwrap_or_default().into_iter();
         let arguments = arguments.filter_map(|node| node.as_string_lit()?.decoded_value().ok());
         let arguments = arguments.collect();
-        Some((name, EntryTarget::Command { program, arguments }))
+        Some(EntryTarget::Command { program, arguments })
+    };
+    let entry = |property: CstObjectProp| {
+        let name = property.decoded_name()?;
+        let target = property.object_value().and_then(|server| target(&server));
+        Some((name, target.unwrap_or(EntryTarget::Other)))
     };
     Ok(servers.properties().into_iter().filter_map(entry).collect())
 }
@@ -179,17 +208,31 @@ fn toml_entries(
     };
     let servers = servers.as_table_like();
     let servers = servers.ok_or(ClientFileError::NotServers(key))?;
-    let entry = |(name, server): (&str, &Item)| {
+    let target = |server: &Item| {
         if let Some(url) = server.get("url").and_then(Item::as_str) {
-            return Some((name.to_owned(), EntryTarget::Url(url.to_owned())));
+            return Some(EntryTarget::Url(url.to_owned()));
         }
         let program = server.get("command")?.as_str()?.to_owned();
         let arguments = server.get("args").and_then(Item::as_array);
         let arguments = arguments.map(|all| all.iter().filter_map(Value::as_str));
         let arguments = arguments.into_iter().flatten().map(str::to_owned).collect();
-        Some((name.to_owned(), EntryTarget::Command { program, arguments }))
+        Some(EntryTarget::Command { program, arguments })
     };
-    Ok(servers.iter().filter_map(entry).collect())
+    let entries = servers.iter().map(|(name, server)| {
+        let target = target(server).unwrap_or(EntryTarget::Other);
+        (name.to_owned(), target)
+    });
+    Ok(entries.collect())
+}
+
+/// Returns whether an old entry reaches its server in the same way as the new one, so that what people added to it makes
+/// sense for the new one, too.
+fn is_of_same_form(has_field: impl Fn(&str) -> bool, fields: &EntryFields) -> bool {
+    const ADDRESSES: [&str; 4] = ["command", "url", "httpUrl", "serverUrl"];
+    let mut addresses = fields
+        .iter()
+        .filter(|(name, _)| ADDRESSES.contains(&name.as_str()));
+    addresses.any(|(name, _)| has_field(name))
 }
 
 fn json_value(value: &FieldValue) -> CstInputValue {
@@ -224,13 +267,54 @@ fn insert_json(
         .object_value_or_create()
         .and_then(|object| object.object_value_or_create(key))
         .ok_or(ClientFileError::NotServers(key))?;
-    match servers.get(name) {
-        Some(property) => property.set_value(json_object(fields)),
-        None => {
-            servers.append(name, json_object(fields));
-        }
+    let Some(property) = servers.get(name) else {
+        servers.append(name, json_object(fields));
+        return Ok(root.to_string());
+    };
+    let of_same_form = |old: &CstObject| is_of_same_form(|field| old.get(field).is_some(), fields);
+    match property.object_value().filter(of_same_form) {
+        Some(old) => update_json(&old, fields),
+        None => property.set_value(json_object(fields)),
     }
     Ok(root.to_string())
+}
+
+/// Sets fields of an object that differ, and keeps the others.
+fn update_json(object: &CstObject, fields: &EntryFields) {
+    for (name, field) in fields {
+        let Some(property) = object.get(name) else {
+            object.append(name, json_value(field));
+            continue;
+        };
+        match (field, property.object_value()) {
+            (FieldValue::Map(fields), Some(inner)) => update_json(&inner, fields),
+            _ if property.value().is_some_and(|old| is_json(&old, field)) => {}
+            _ => property.set_value(json_value(field)),
+        }
+    }
+}
+
+/// Returns whether a value is already the one to set, however it is laid out.
+fn is_json(value: &CstNode, field: &FieldValue) -> bool {
+    let is_text = |value: &CstNode, text: &str| {
+        let literal = value.as_string_lit();
+        literal.is_some_and(|literal| literal.decoded_value().is_ok_and(|value| value == text))
+    };
+    match field {
+        FieldValue::Text(text) => is_text(value, text),
+        FieldValue::Bool(field) => value
+            .as_boolean_lit()
+            .is_some_and(|value| value.value() == *field),
+        FieldValue::List(texts) => value.as_array().is_some_and(|array| {
+            let elements = array.elements();
+            elements.len() == texts.len()
+                && elements
+                    .iter()
+                    .zip(texts)
+                    .all(|(value, text)| is_text(value, text))
+        }),
+        FieldValue::Number(_) | FieldValue::Map(_) => false,
+    }
 }
 
 fn toml_value(field: &FieldValue) -> Value {
@@ -265,6 +349,11 @@ fn insert_toml(
     let servers = servers
         .as_table_like_mut()
         .ok_or(ClientFileError::NotServers(key))?;
+    let old = servers.get_mut(name).and_then(Item::as_table_like_mut);
+    if let Some(old) = old.filter(|old| keeps_toml(*old, fields)) {
+        update_toml(old, fields);
+        return Ok(document.to_string());
+    }
     let mut server = Table::new();
     for (name, field) in fields {
         server.insert(name, value(toml_value(field)));
@@ -276,6 +365,57 @@ fn insert_toml(
     }
     servers.insert(name, Item::Table(server));
     Ok(document.to_string())
+}
+
+/// Returns whether an old table can keep its other fields. It cannot if one of them holds another key for the same server.
+fn keeps_toml(old: &dyn TableLike, fields: &EntryFields) -> bool {
+    let is_set = |field: &str| fields.iter().any(|(name, _)| name == field);
+    let has_key_variable = old.contains_key("bearer_token_env_var");
+    let headers = old.get("http_headers");
+    let has_key = headers.is_some_and(|headers| headers.get("Authorization").is_some());
+    let has_other_key =
+        (is_set("http_headers") && has_key_variable) || (is_set("bearer_token_env_var") && has_key);
+    is_of_same_form(|field| old.contains_key(field), fields) && !has_other_key
+}
+
+/// Sets fields of a table that differ, and keeps the others.
+fn update_toml(table: &mut dyn TableLike, fields: &EntryFields) {
+    for (name, field) in fields {
+        let Some(item) = table.get_mut(name) else {
+            table.insert(name, value(toml_value(field)));
+            continue;
+        };
+        if let (FieldValue::Map(fields), Some(inner)) = (field, item.as_table_like_mut()) {
+            update_toml(inner, fields);
+            continue;
+        }
+        if is_toml(item, field) {
+            continue;
+        }
+        let mut new = toml_value(field);
+        // A comment after the value stays.
+        if let Some(old) = item.as_value() {
+            *new.decor_mut() = old.decor().clone();
+        }
+        *item = Item::Value(new);
+    }
+}
+
+/// Returns whether a value is already the one to set, however it is laid out.
+fn is_toml(item: &Item, field: &FieldValue) -> bool {
+    match field {
+        FieldValue::Text(text) => item.as_str() == Some(text),
+        FieldValue::Bool(value) => item.as_bool() == Some(*value),
+        FieldValue::Number(number) => item.as_integer() == Some(i64::from(*number)),
+        FieldValue::List(texts) => item.as_array().is_some_and(|array| {
+            array.len() == texts.len()
+                && array
+                    .iter()
+                    .zip(texts)
+                    .all(|(value, text)| value.as_str() == Some(text))
+        }),
+        FieldValue::Map(_) => false,
+    }
 }
 
 #[cfg(test)]

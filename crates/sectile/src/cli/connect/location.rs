@@ -1,6 +1,9 @@
 //! The file of a client: where it is, what is in it, and how it is changed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
 use super::{
     clients::{ClientFormat, ClientRow, ClientScope},
@@ -11,6 +14,9 @@ use crate::{cli::ui::CliError, files};
 
 /// Appended to the name of a client's file for the copy that is made before each change.
 const BACKUP_ENDING: &str = ".sectile-backup";
+
+/// The largest client's file that is edited. Claude Code keeps its history beside its servers, a few megabytes of it.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The place where a client keeps its servers.
 #[derive(Debug)]
@@ -125,13 +131,13 @@ impl ClientLocation {
             !self.is_folder || name.is_some_and(|name| name.starts_with("sectile"))
         };
         let mut files = files.iter().filter(is_ours);
-        files.find_map(|file| match files::read_text(file) {
+        files.find_map(|file| match text_of(file) {
             Ok(text) => {
                 let text = text.unwrap_or_default();
                 let entries = self.client.format.entries(&text);
                 entries.err().map(|what| what.to_string())
             }
-            Err(error) => Some(format!("its file cannot be read ({})", error.kind())),
+            Err(reason) => Some(format!("its file cannot be read ({reason})")),
         })
     }
 
@@ -139,7 +145,9 @@ impl ClientLocation {
         if !self.is_folder {
             return Ok(vec![path.to_path_buf()]);
         }
-        let mut files = files::list(path).map_err(|error| cannot_be("read", path, &error))?;
+        let listed = files::list(path);
+        let mut files =
+            listed.map_err(|error| cannot_be("read", path, &files::reason(error.kind())))?;
         files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
         files.sort();
         Ok(files)
@@ -148,7 +156,28 @@ impl ClientLocation {
 
 /// Returns the text of a client's file, if there is one.
 pub(super) fn read(file: &Path) -> Result<Option<String>, CliError> {
-    files::read_text(file).map_err(|error| cannot_be("read", file, &error))
+    text_of(file).map_err(|reason| cannot_be("read", file, &reason))
+}
+
+fn text_of(file: &Path) -> Result<Option<String>, String> {
+    if files::is_dangling_link(file) {
+        return Err("it is a link to a file that does not exist".to_owned());
+    }
+    if files::is_folder(file) {
+        return Err(files::reason(ErrorKind::IsADirectory));
+    }
+    match files::read_bytes(file, MAX_FILE_BYTES) {
+        Ok(Some(bytes)) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(files::reason(ErrorKind::InvalidData)),
+        },
+        Ok(None) => Err(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Err("it is not a regular file".to_owned())
+        }
+        Err(error) => Err(files::reason(error.kind())),
+    }
 }
 
 /// Replaces or, without a text, removes a client's file, after a copy of it was made. Returns the path of the copy.
@@ -164,10 +193,19 @@ pub(super) fn change(
     });
     let failed = |error: std::io::Error| {
         let next = "nothing was changed; check the permissions of the folder, or name a file with --file FILE";
-        cannot_be("written", file, &error).next(next)
+        cannot_be("written", file, &files::reason(error.kind())).next(next)
     };
+    // Clients write their files too.
+    if read(file)?.as_deref() != before {
+        return Err(CliError::failed(format_args!(
+            "another program has just written the client's file {}, so nothing was changed.",
+            file.display()
+        ))
+        .next("run the command again"));
+    }
     if let Some((path, before)) = &backup {
-        files::replace(path, before).map_err(failed)?;
+        // A link that came with a project must not decide where the copy goes.
+        files::replace_here(path, before).map_err(failed)?;
     }
     match after {
         Some(after) => files::replace(file, after).map_err(failed)?,
@@ -185,10 +223,30 @@ pub(super) fn refused(file: &Path, what: &ClientFileError) -> CliError {
     .next("fix the file, or change it by hand: run `sectile connect` without --write for the entry")
 }
 
-fn cannot_be(done: &str, file: &Path, error: &std::io::Error) -> CliError {
+fn cannot_be(done: &str, file: &Path, reason: &str) -> CliError {
     CliError::failed(format_args!(
-        "the client's file {} cannot be {done} ({}).",
-        file.display(),
-        files::reason(error.kind())
+        "the client's file {} cannot be {done} ({reason}).",
+        file.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_program_has_written_meanwhile_is_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        files::replace(&file, "theirs").unwrap();
+        for before in [Some("before"), None] {
+            let error = change(&file, before, Some("ours")).unwrap_err();
+            assert!(error.message().contains("another program"), "{error:?}");
+        }
+        assert_eq!(read(&file).unwrap().as_deref(), Some("theirs"));
+        let left = files::list(folder.path()).unwrap();
+        assert_eq!(left.len(), 1, "{left:?}");
+        change(&file, Some("theirs"), Some("ours")).unwrap();
+        assert_eq!(read(&file).unwrap().as_deref(), Some("ours"));
+    }
 }

@@ -402,3 +402,23 @@ fn a_path_in_the_file_that_a_variable_names_counts_from_that_file() {
     assert!(home.path("work/etc/key").is_file());
     assert!(!home.path("work/key").exists());
 }
+
+#[test]
+fn settings_with_line_ends_of_windows_are_read_and_their_mistakes_have_the_right_line() {
+    let home = Home::new();
+    home.write("notes/plan.md", "# Plan\n\nboat\n");
+    let settings = "# mine\r\n[desk]\r\nroot = \"notes\"\r\n\r\n[log]\r\nlevel = \"warn\"\r\n";
+    home.write("sectile.toml", settings);
+    let ran = home.run(&["config", "check", "sectile.toml"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = home.run_with(&["search", "boat"], &[("SECTILE_CONFIG", "sectile.toml")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("plan.md"), "{ran:?}");
+    home.write("sectile.toml", &settings.replace("warn", "loud"));
+    let ran = home.run(&["config", "check", "sectile.toml"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("sectile.toml, line 6, column 9"),
+        "{ran:?}"
+    );
+}

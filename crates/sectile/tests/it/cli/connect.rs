@@ -1,5 +1,9 @@
 //! `sectile connect`: entries that clients can read, and edits that keep what is theirs.
 
+mod bad_files;
+mod entries;
+mod versions;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
@@ -209,13 +213,11 @@ const KEPT_YAML: &str = "# mine\nGOOSE_MODEL: x # fast\nextensions: # all\n  oth
 fn an_edit_keeps_every_line_that_is_not_its_own() {
     let home = Home::new();
     for (client, key, _) in CLIENTS {
-        let before = match client {
-            // A file of our own.
-            "continue" => continue,
-            "goose" => KEPT_YAML.to_owned(),
-            "codex" => KEPT_TOML.to_owned(),
-            _ => KEPT_JSON.replace("KEY", key),
-        };
+        // A file of our own.
+        if client == "continue" {
+            continue;
+        }
+        let before = kept(client, key);
         let file = home.write("client-file", &before);
         let edit = ["connect", client, "--write", "--file", text(&file)];
         let ran = home.run(&edit);
@@ -346,7 +348,7 @@ fn a_remote_server_is_entered_with_its_url_and_a_reference_to_the_key() {
     for (client, key, _) in CLIENTS {
         let remote = ["connect", client, "--url", URL, "--key-env", "NOTES_KEY"];
         let ran = home.run(&remote);
-        if ["claude-desktop", "jetbrains", "zed", "goose"].contains(&client) {
+        if ["claude-desktop", "jetbrains", "zed"].contains(&client) {
             assert_eq!(ran.code, Some(2), "{client}: {ran:?}");
             continue;
         }
@@ -355,6 +357,7 @@ fn a_remote_server_is_entered_with_its_url_and_a_reference_to_the_key() {
         let url_key = match client {
             "gemini" => "httpUrl",
             "windsurf" => "serverUrl",
+            "goose" => "uri",
             _ => "url",
         };
         assert_eq!(entry[url_key], URL, "{client}: {entry}");
@@ -364,7 +367,9 @@ fn a_remote_server_is_entered_with_its_url_and_a_reference_to_the_key() {
                 &entry["requestOptions"]["headers"]["Authorization"],
                 "Bearer ${{ secrets.NOTES_KEY }}",
             ),
-            "claude-code" | "gemini" => (&entry["headers"]["Authorization"], "Bearer ${NOTES_KEY}"),
+            "claude-code" | "gemini" | "goose" => {
+                (&entry["headers"]["Authorization"], "Bearer ${NOTES_KEY}")
+            }
             _ => (
                 &entry["headers"]["Authorization"],
                 "Bearer ${env:NOTES_KEY}",
@@ -466,15 +471,35 @@ fn the_scope_names_the_file_and_a_missing_home_or_a_bad_folder_is_reported() {
     assert!(ran.stderr.contains("mcp.json cannot be"), "{ran:?}");
 }
 
+/// Returns a file as people keep it, with a server of another program.
+fn kept(client: &str, key: &str) -> String {
+    match client {
+        "goose" => KEPT_YAML.to_owned(),
+        "codex" => KEPT_TOML.to_owned(),
+        _ => KEPT_JSON.replace("KEY", key),
+    }
+}
+
 #[test]
 fn line_ends_of_windows_are_kept() {
     let home = Home::new();
-    let before = KEPT_JSON.replace("KEY", "mcpServers").replace('\n', "\r\n");
-    let file = home.write("client-file", &before);
-    let ran = home.run(&["connect", "cursor", "--write", "--file", text(&file)]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let after = home.read("client-file");
-    assert_eq!(after.matches('\n').count(), after.matches("\r\n").count());
+    // A file for Continue is our own.
+    for (client, key, _) in CLIENTS.iter().filter(|(client, ..)| *client != "continue") {
+        for mark in ["", "\u{feff}"] {
+            let before = format!("{mark}{}", kept(client, key).replace('\n', "\r\n"));
+            let file = home.write("client-file", &before);
+            let ran = home.run(&["connect", client, "--write", "--file", text(&file)]);
+            assert_eq!(ran.code, Some(0), "{client}: {ran:?}");
+            let after = home.read("client-file");
+            assert!(after.contains("sectile-work"), "{client}: {after}");
+            assert_eq!(after.starts_with(mark), before.starts_with(mark));
+            let ends = after.matches('\n').count();
+            assert_eq!(ends, after.matches("\r\n").count(), "{client}: {after:?}");
+            let ran = home.run(&["disconnect", client, "--write", "--file", text(&file)]);
+            assert_eq!(ran.code, Some(0), "{client}: {ran:?}");
+            assert_eq!(home.read("client-file"), before, "{client}");
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::ClientFileError;
 use crate::cli::connect::entry::{EntryFields, EntryTarget, FieldValue};
 
 const EXTENSIONS: &str = "extensions";
+const SERVERS: &str = "mcpServers";
 
 /// Returns the file of Goose with the extension added or replaced.
 pub(super) fn insert(
@@ -16,6 +17,10 @@ pub(super) fn insert(
     fields: &EntryFields,
 ) -> Result<String, ClientFileError> {
     let before = parse(text)?;
+    let expected = value_of(fields);
+    if extension(&before, name).is_some_and(|old| holds(old, &expected)) {
+        return Ok(text.to_owned());
+    }
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     let indent;
     let mut new = String::new();
@@ -51,7 +56,7 @@ pub(super) fn insert(
     write_fields(&mut new, fields, indent + 2);
     lines.splice(place, [new.as_str()]);
     let after = lines.concat();
-    check(&before, &parse(&after)?, name, Some(&value_of(fields)))?;
+    check(&before, &parse(&after)?, name, Some(&expected))?;
     Ok(after)
 }
 
@@ -71,19 +76,16 @@ pub(super) fn remove(text: &str, name: &str) -> Result<String, ClientFileError> 
     Ok(after)
 }
 
-/// Returns the extensions of Goose that are a command or a URL.
+/// Returns the extensions of Goose.
 pub(super) fn entries(text: &str) -> Result<Vec<(String, EntryTarget)>, ClientFileError> {
     let extensions = match parse(text)?.get(EXTENSIONS) {
         Some(Value::Map(extensions)) => extensions.clone(),
         Some(Value::Null) | None => return Ok(Vec::new()),
         Some(_) => return Err(ClientFileError::NotServers(EXTENSIONS)),
     };
-    let entries = extensions.iter().filter_map(|(name, extension)| {
-        let Value::Map(extension) = extension else {
-            return None;
-        };
-        Some((name.to_owned(), target(extension, "cmd", "uri")?))
-    });
+    let entries = extensions
+        .iter()
+        .map(|(name, extension)| (name.to_owned(), target(extension, "cmd", "uri")));
     Ok(entries.collect())
 }
 
@@ -93,8 +95,13 @@ pub(super) fn own_file(
     name: &str,
     fields: &EntryFields,
 ) -> Result<String, ClientFileError> {
-    if !text.trim().is_empty() && own_entries(text)?.len() != 1 {
-        return Err(ClientFileError::NotPlaceable);
+    if !text.trim().is_empty() {
+        check_own(text)?;
+        if let Some(Value::List(servers)) = parse(text)?.get(SERVERS)
+            && servers.iter().any(|old| holds(old, &value_of(fields)))
+        {
+            return Ok(text.to_owned());
+        }
     }
     let mut new = format!(
         "name: {}\nversion: 0.0.1\nschema: v1\nmcpServers:\n",
@@ -108,51 +115,85 @@ pub(super) fn own_file(
     Ok(new)
 }
 
+/// Refuses a file of Continue with more in it than one server.
+pub(super) fn check_own(text: &str) -> Result<(), ClientFileError> {
+    let is_ours = |name| ["name", "version", "schema", SERVERS].contains(&name);
+    let is_alone = parse(text)?.iter().all(|(name, _)| is_ours(name));
+    match is_alone && own_entries(text)?.len() == 1 {
+        true => Ok(()),
+        false => Err(ClientFileError::NotPlaceable),
+    }
+}
+
 /// Returns the servers in a file of Continue.
 pub(super) fn own_entries(text: &str) -> Result<Vec<(String, EntryTarget)>, ClientFileError> {
     let document = parse(text)?;
-    let Some(Value::List(servers)) = document.get("mcpServers") else {
+    let Some(Value::List(servers)) = document.get(SERVERS) else {
         return Ok(Vec::new());
     };
-    let entries = servers.iter().filter_map(|server| {
-        let Value::Map(server) = server else {
-            return None;
+    let entries = servers.iter().map(|server| {
+        let name = match server {
+            Value::Map(server) => server.get("name"),
+            _ => None,
         };
-        let Some(Value::String(name)) = server.get("name") else {
-            return None;
+        let name = match name {
+            Some(Value::String(name)) => name.clone(),
+            _ => String::new(),
         };
-        Some((name.clone(), target(server, "command", "url")?))
+        (name, target(server, "command", "url"))
     });
     Ok(entries.collect())
 }
 
-fn target(server: &Mapping, command_key: &str, url_key: &str) -> Option<EntryTarget> {
+fn target(server: &Value, command_key: &str, url_key: &str) -> EntryTarget {
+    let Value::Map(server) = server else {
+        return EntryTarget::Other;
+    };
     if let Some(Value::String(url)) = server.get(url_key) {
-        return Some(EntryTarget::Url(url.clone()));
+        return EntryTarget::Url(url.clone());
     }
     let Some(Value::String(program)) = server.get(command_key) else {
-        return None;
+        return EntryTarget::Other;
     };
     let arguments = match server.get("args") {
-        Some(Value::List(arguments)) => arguments.iter().filter_map(|argument| match argument {
-            Value::String(text) => Some(text.clone()),
-            _ => None,
-        }),
-        _ => return None,
+        Some(Value::List(arguments)) => arguments.as_slice(),
+        _ => &[],
     };
-    Some(EntryTarget::Command {
+    let arguments = arguments.iter().filter_map(|argument| match argument {
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    });
+    EntryTarget::Command {
         program: program.clone(),
         arguments: arguments.collect(),
-    })
+    }
+}
+
+fn extension<'a>(document: &'a Mapping, name: &str) -> Option<&'a Value> {
+    match document.get(EXTENSIONS) {
+        Some(Value::Map(extensions)) => extensions.get(name),
+        _ => None,
+    }
+}
+
+/// Returns whether an entry has all of the expected fields; people may have added others.
+fn holds(entry: &Value, expected: &Value) -> bool {
+    match (entry, expected) {
+        (Value::Map(entry), Value::Map(expected)) => expected
+            .iter()
+            .all(|(name, expected)| entry.get(name).is_some_and(|value| holds(value, expected))),
+        _ => entry == expected,
+    }
 }
 
 fn parse(text: &str) -> Result<Mapping, ClientFileError> {
     match parse_ignoring_tags(text) {
         Ok(Value::Map(document)) => Ok(document),
         Ok(Value::Null) => Ok(Mapping::default()),
-        Ok(_) | Err(_) => Err(ClientFileError::Syntax {
+        Ok(_) => Err(ClientFileError::NotSettings),
+        Err(error) => Err(ClientFileError::Syntax {
             format: "YAML",
-            line: None,
+            line: Some(error.line),
         }),
     }
 }
@@ -258,14 +299,10 @@ fn check(
             Some(_) => None,
         }
     };
-    let found = match after.get(EXTENSIONS) {
-        Some(Value::Map(all)) => all.get(name),
-        _ => None,
-    };
     let is_as_meant = others(before) == others(after)
         && extensions(before).is_some()
         && extensions(before) == extensions(after)
-        && found == expected;
+        && extension(after, name) == expected;
     match is_as_meant {
         true => Ok(()),
         false => Err(ClientFileError::NotPlaceable),
