@@ -3,6 +3,7 @@
 mod args;
 mod auth;
 mod cache;
+mod completions;
 mod config;
 mod connect;
 mod demo;
@@ -11,6 +12,7 @@ mod docs;
 mod doctor;
 mod edit;
 mod interrupt;
+mod man;
 mod notebook;
 mod open;
 mod progress;
@@ -61,6 +63,8 @@ pub fn main() -> ExitCode {
         Command::Disconnect(args) => connect::disconnect(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Demo => demo::run(),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,6 +25,25 @@ pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
 /// Replaces a file with `text` atomically, and creates its folder if needed. A symbolic link is followed, so that settings
 /// kept elsewhere stay there; permissions of an existing file are kept.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    replace_from(&mut tempfile::Builder::new(), path, text)
+}
+
+/// Like [`replace`], but a new file has the permissions of any new file, so that others can read it.
+pub(crate) fn replace_shared(path: &Path, text: &str) -> io::Result<()> {
+    let mut temporary = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        temporary.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    replace_from(&mut temporary, path, text)
+}
+
+fn replace_from(
+    temporary: &mut tempfile::Builder<'_, '_>,
+    path: &Path,
+    text: &str,
+) -> io::Result<()> {
     let target = match path.canonicalize() {
         Ok(target) => target,
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
@@ -35,9 +54,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".sectile-")
-        .tempfile_in(folder)?;
+    let mut temporary = temporary.prefix(".sectile-").tempfile_in(folder)?;
     if let Ok(metadata) = std::fs::metadata(&target) {
         temporary
             .as_file()

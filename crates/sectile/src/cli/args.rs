@@ -2,13 +2,14 @@
 
 use std::{
     any::TypeId,
-    convert::Infallible,
+    ffi::OsStr,
     path::{Path, PathBuf},
 };
 
 use clap::{
     Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
-    builder::{PathBufValueParser, PossibleValue, TypedValueParser as _},
+    ValueHint,
+    builder::{PathBufValueParser, PossibleValue, StringValueParser, TypedValueParser},
 };
 
 use super::connect::{ClientRow, ClientScope};
@@ -17,11 +18,19 @@ use crate::{
     worlds::{DEFAULT_WORLD, WORLDS, WorldEntry},
 };
 
+/// The name of the program.
+pub(super) const PROGRAM: &str = "sectile";
+
+/// Returns the table of all commands and their arguments.
+pub(super) fn command() -> clap::Command {
+    Args::command()
+}
+
 /// Parses the arguments of this process. A leading `~` of a path is expanded to the home folder: a shell leaves it alone in
 /// `--root=~/notes`, and programs that start this one do not use a shell.
 pub(super) fn parsed() -> Args {
     let given = super::desk::with_exclusions_last(std::env::args_os());
-    let matches = taking_tildes(Args::command()).get_matches_from(given);
+    let matches = taking_tildes(command()).get_matches_from(given);
     match Args::from_arg_matches(&matches) {
         Ok(args) => args,
         Err(error) => error.exit(),
@@ -45,7 +54,7 @@ fn taking_tildes(command: clap::Command) -> clap::Command {
 /// damaging what it did not mean to touch. Without a client, the same tools are commands.
 #[derive(Debug, Parser)]
 #[command(
-    name = "sectile",
+    name = PROGRAM,
     version,
     max_term_width = 100,
     after_help = "\
@@ -123,6 +132,10 @@ pub(super) enum Command {
     Doctor(DoctorArgs),
     /// Show what Sectile does, on a sample folder, without any setup.
     Demo,
+    /// Print a script that completes commands, options, values and paths in a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page of this program, or write the pages of all commands.
+    Man(ManArgs),
 }
 
 impl ValueEnum for &'static WorldEntry {
@@ -152,7 +165,12 @@ Examples:
 pub(super) struct ServeArgs {
     /// The folder to serve, exactly, or a world: desk (the default), vault, hosted, editor, docs, notebook. With only
     /// --config, every world that the file configures, over HTTP. A folder with the name of a world is ./NAME.
-    #[arg(value_name = "DIR|WORLD", value_parser = |text: &str| Ok::<_, Infallible>(ServeTarget::from(text)))]
+    #[arg(
+        value_name = "DIR|WORLD",
+        value_parser = ServeTargetParser,
+        value_hint = ValueHint::DirPath,
+        hide_possible_values = true
+    )]
     target: Option<ServeTarget>,
     /// The folder to serve, exactly, or the document for the editor; overrides the settings. For docs, additional
     /// documents. Without one and without settings, desk, vault and editor serve the nearest folder upward that has
@@ -184,6 +202,29 @@ impl From<&str> for ServeTarget {
     fn from(text: &str) -> Self {
         let world = WORLDS.iter().find(|world| world.name == text);
         world.map_or_else(|| Self::Folder(text.to_owned()), |world| Self::World(world))
+    }
+}
+
+/// Takes any folder, and knows the worlds.
+#[derive(Clone)]
+struct ServeTargetParser;
+
+impl TypedValueParser for ServeTargetParser {
+    type Value = ServeTarget;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<ServeTarget, clap::Error> {
+        let text = StringValueParser::new().parse_ref(command, arg, value)?;
+        Ok(ServeTarget::from(&*text))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let worlds = WORLDS.iter();
+        Some(Box::new(worlds.filter_map(ValueEnum::to_possible_value)))
     }
 }
 
@@ -669,4 +710,37 @@ pub(super) struct DoctorArgs {
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile completions bash > ~/.local/share/bash-completion/completions/sectile
+  sectile completions zsh > ~/.zfunc/_sectile            with ~/.zfunc in fpath, before compinit
+  sectile completions fish > ~/.config/fish/completions/sectile.fish
+  sectile completions powershell >> $PROFILE")]
+pub(super) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(super) shell: ShellName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+    #[value(name = "powershell")]
+    PowerShell,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile man | man -l -                          read the page of the program
+  sectile man --out ~/.local/share/man/man1       then `man sectile-serve` finds the pages of all commands")]
+pub(super) struct ManArgs {
+    /// Write the pages of all commands into this folder, which is created if needed.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
 }

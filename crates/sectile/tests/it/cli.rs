@@ -2,6 +2,7 @@
 
 mod answers;
 mod auth;
+mod completions;
 mod config;
 mod connect;
 mod demo;
@@ -11,6 +12,7 @@ mod edit;
 mod explain;
 mod help;
 mod libraries;
+mod man;
 mod notebook;
 mod roots;
 /// Needs `script`, which comes with every Linux.

@@ -45,6 +45,8 @@ fn every_command_explains_itself() {
         "disconnect",
         "doctor",
         "demo",
+        "completions",
+        "man",
     ] {
         for flag in ["-h", "--help"] {
             let ran = home.run(&[command, flag]);
