@@ -166,34 +166,29 @@ fn fish_completes_commands_options_values_and_paths() {
 #[cfg(unix)]
 #[test]
 fn zsh_completes_commands_options_values_and_paths() {
-    const END: &str = "#end";
     let home = prepared("zsh");
     // A terminal of its own, in which keys are pressed. What is offered is on it once the mark after it is.
-    let mut lines = format!(
-        "\
+    let mut lines = "\
 zmodload zsh/zpty || exit 1
-zpty -b shell zsh -f -i
-until_mark() {{
-    screen=
-    while [[ $screen != *$1* ]] && zpty -r shell part; do screen+=$part; done
-}}
-zpty -w shell 'PROMPT=; LISTMAX=1000; stty rows 200 cols 200; fpath=($SCRIPTS $fpath); autoload -Uz compinit; compinit -u -D; print ready-$((1 + 1))'
-until_mark ready-2
-press() {{
-    zpty -w -n shell \"$1\"$'\\t\\C-e'\"{END}\"
-    until_mark '{END}'
-    print -r -- \"$screen\"
+zpty shell zsh -f -i
+zpty -w shell 'PROMPT=; LISTMAX=1000; unsetopt list_ambiguous; stty -echo rows 200 cols 200; fpath=($SCRIPTS $fpath)'
+zpty -w shell 'autoload -Uz compinit; compinit -u -D; print ready-$((1 + 1))'
+zpty -r shell screen '*ready-2*'
+press() {
+    zpty -w -n shell \"$1\"$'\\t\\C-e#end'
+    zpty -r shell screen '*#end*'
+    print -r -- \"== $screen\"
     zpty -w -n shell $'\\C-u'
-}}
+}
 "
-    );
+    .to_owned();
     for (line, _) in LINES {
-        lines += &format!("print == ; press '{line}'\n");
+        lines += &format!("press '{line}'\n");
     }
     let Some(told) = told_by(&home, "zsh", &lines) else {
         return;
     };
-    let mut told = told.split("==").skip(1);
+    let mut told = told.split("== ").skip(1);
     for (line, offered) in LINES {
         let told = told.next().unwrap_or_default();
         for offered in offered.unwrap_or(&["drafts/", "settings.toml"]) {
