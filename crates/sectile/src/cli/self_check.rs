@@ -212,14 +212,20 @@ fn found_id(answer: &str) -> Result<String, CliError> {
 }
 
 /// Starts a server as a client does, asks it for its tools and for a section, and ends it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a person asks whether this program can be started"
+)]
 async fn serve_and_search(root: &Path) -> Result<String, CliError> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::from(std::process::Command::new(std::env::current_exe()?));
     command.args(["serve", "desk", "--read-only"]).arg(root);
     for (name, _) in overrides() {
         command.env_remove(name);
     }
     let mut server = command
         .env_remove("SECTILE_CONFIG")
+        // The index of a folder that will be gone is of no use to anyone.
+        .env("XDG_CACHE_HOME", root.join(".cache"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
