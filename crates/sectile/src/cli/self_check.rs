@@ -122,18 +122,24 @@ impl CheckReport {
     }
 
     fn add(&mut self, name: &str, state: CheckState, said: &str) -> Result<(), CliError> {
-        let (state_name, print_line): (_, fn(&str) -> Result<(), CliError>) = match state {
-            CheckState::Good => ("ok", good),
-            CheckState::Note => ("note", note),
-            CheckState::Warning => ("warning", warning),
-            CheckState::Problem => ("problem", bad),
+        let name_of_state = match state {
+            CheckState::Good => "ok",
+            CheckState::Note => "note",
+            CheckState::Warning => "warning",
+            CheckState::Problem => "problem",
         };
         self.problems += usize::from(state == CheckState::Problem);
         self.lines
-            .push(json!({ "check": name, "state": state_name, "message": said }));
-        match self.as_json {
-            true => Ok(()),
-            false => print_line(&format!("{name}: {said}")),
+            .push(json!({ "check": name, "state": name_of_state, "message": said }));
+        if self.as_json {
+            return Ok(());
+        }
+        let line = format!("{name}: {said}");
+        match state {
+            CheckState::Good => good(&line),
+            CheckState::Note => note(&line),
+            CheckState::Warning => warning(&line),
+            CheckState::Problem => bad(&line),
         }
     }
 
