@@ -29,6 +29,12 @@ pub enum ModelError {
     /// It is a model of another kind.
     #[error("it is an embedding model of an unknown kind")]
     OtherKind,
+    /// Its bytes are not those that it was released with.
+    #[error("its bytes are not those that it was released with")]
+    OtherBytes,
+    /// It does not compute the vector that it computes elsewhere.
+    #[error("it does not compute on this machine what it computes on others")]
+    OtherVector,
 }
 
 /// The weight of meaning in a search, in millionths; words have the rest.
@@ -75,14 +81,18 @@ pub trait Embedder: Send + Sync {
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
 
+// Statics, so that each of these large files is in the program once, however often it is used.
+static STATIC_FILE: &[u8] = sectile_model_static::FILE;
+static TRANSFORMER_FILE: &[u8] = sectile_model_transformer::FILE;
+
 /// Returns the static model built into the program, made by `model/pack.py`.
 ///
 /// # Errors
 /// [`ModelError`] when its file is damaged, which only a broken build can cause.
 pub fn built_in() -> Result<&'static StaticModel, ModelError> {
     static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
-        use sectile_model_static::{FILE, NAME, SHA256};
-        let model = StaticModel::new(NAME, FILE)?;
+        use sectile_model_static::{NAME, SHA256};
+        let model = StaticModel::new(NAME, STATIC_FILE)?;
         Ok(model.with_file_digest(Digest::parse(SHA256).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
@@ -94,11 +104,53 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
 /// As [`built_in`].
 pub fn transformer() -> Result<&'static TransformerModel, ModelError> {
     static MODEL: LazyLock<Result<TransformerModel, ModelError>> = LazyLock::new(|| {
-        use sectile_model_transformer::{FILE, NAME, SHA256};
-        let model = TransformerModel::new(NAME, FILE)?;
+        use sectile_model_transformer::{NAME, SHA256};
+        let model = TransformerModel::new(NAME, TRANSFORMER_FILE)?;
         Ok(model.with_file_digest(Digest::parse(SHA256).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
+}
+
+/// A question for [`check_built_in`], and the digests of its vectors.
+const SAMPLE: &str = "What did we decide about the harbour?";
+const SAMPLE_OF_STATIC: &str = "f231690f488cc2b0ac5673b6a55eb8bfb6b3fe2bcecd670960e3a0fa1bb519db";
+const SAMPLE_OF_TRANSFORMER: &str =
+    "522cdfbbe6e5ce678b91459aca69bd21cb40b93cbc702c60b504baf8d5ba099a";
+
+/// Checks the models built into the program, which takes a moment: that their bytes are those that they were released with,
+/// and that they compute the same vector here as everywhere. Returns the name of each with the outcome.
+pub fn check_built_in() -> [(&'static str, Result<(), ModelError>); 2] {
+    let first = {
+        use sectile_model_static::{NAME, SHA256};
+        let model = built_in().map(|model| model as &dyn Embedder);
+        (NAME, check(model, STATIC_FILE, SHA256, SAMPLE_OF_STATIC))
+    };
+    let second = {
+        use sectile_model_transformer::{NAME, SHA256};
+        let model = transformer().map(|model| model as &dyn Embedder);
+        (
+            NAME,
+            check(model, TRANSFORMER_FILE, SHA256, SAMPLE_OF_TRANSFORMER),
+        )
+    };
+    [first, second]
+}
+
+fn check(
+    model: Result<&dyn Embedder, ModelError>,
+    file: &[u8],
+    digest: &str,
+    sample: &str,
+) -> Result<(), ModelError> {
+    if Digest::of(file).to_string() != digest {
+        return Err(ModelError::OtherBytes);
+    }
+    let vector = model?.reader().embed(&[SAMPLE]).unwrap_or_default();
+    let bytes: Vec<u8> = vector.iter().map(|value| value.cast_unsigned()).collect();
+    match Digest::of(&bytes).to_string() == sample {
+        true => Ok(()),
+        false => Err(ModelError::OtherVector),
+    }
 }
 
 /// Embeds one text after another.
@@ -150,6 +202,23 @@ mod tests {
         let file = sectile_model_static::FILE;
         let opened = StaticModel::new("sectile-static-2", file).unwrap();
         assert_eq!(built_in().unwrap().fingerprint(), opened.fingerprint());
+    }
+
+    #[test]
+    fn models_are_checked_by_their_bytes_and_a_vector() {
+        use sectile_model_static::{FILE, SHA256};
+        for (name, outcome) in check_built_in() {
+            assert_eq!(outcome, Ok(()), "{name}");
+        }
+        let check = |file, sample| check(built_in().map(|model| model as _), file, SHA256, sample);
+        assert_eq!(
+            check(&FILE[1..], SAMPLE_OF_STATIC),
+            Err(ModelError::OtherBytes)
+        );
+        assert_eq!(
+            check(FILE, SAMPLE_OF_TRANSFORMER),
+            Err(ModelError::OtherVector)
+        );
     }
 
     #[test]

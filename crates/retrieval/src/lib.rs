@@ -30,7 +30,7 @@ pub use corpus::{
 };
 pub use embedding::{
     Embedder, EmbeddingReader, MeaningWeight, ModelError, StaticModel, TransformerModel, Vector,
-    built_in, transformer,
+    built_in, check_built_in, transformer,
 };
 pub use lenient_query::LenientQuery;
 pub use lexical::{

@@ -12,12 +12,14 @@ mod docs;
 mod doctor;
 mod edit;
 mod interrupt;
+mod line_client;
 mod man;
 mod notebook;
 mod open;
 mod progress;
 mod reference;
 mod root;
+mod self_check;
 mod serve;
 mod servers;
 mod settings;
@@ -62,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Connect(args) => connect::run(&args),
         Command::Disconnect(args) => connect::disconnect(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::SelfCheck(args) => self_check::run(&args),
         Command::Demo => demo::run(),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -207,7 +207,15 @@ pub(crate) fn secret_bytes<const N: usize>(
             return Ok(Some(secret));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && create => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Below a home that is not a folder, there is no file either.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) && !create =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     }
     let secret = random_bytes::<N>()?;
@@ -286,6 +294,17 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     return std::fs::File::open(folder)?.sync_all();
     #[cfg(not(unix))]
     folder.metadata().map(drop)
+}
+
+/// Checks that a file can be written in a folder, which is not created if it does not exist yet: then the nearest one above
+/// it is checked.
+pub(crate) fn check_writable(folder: &Path) -> io::Result<()> {
+    let exists = |folder: &&Path| folder.symlink_metadata().is_ok();
+    let nearest = folder.ancestors().find(exists).unwrap_or(folder);
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".sectile-")
+        .tempfile_in(nearest)?;
+    temporary.write_all(b"x")
 }
 
 /// Writes a file and creates the folders above it; for samples in a temporary folder.

@@ -128,8 +128,10 @@ pub(super) enum Command {
     Connect(ConnectArgs),
     /// Remove a server from the file of an MCP client.
     Disconnect(DisconnectArgs),
-    /// Find problems with settings, folders and clients.
+    /// Find problems with your settings, folders and clients. Whether the program itself works, self-check says.
     Doctor(DoctorArgs),
+    /// Check that the program works on this machine, without settings, notes or a network.
+    SelfCheck(SelfCheckArgs),
     /// Show what Sectile does, on a sample folder, without any setup.
     Demo,
     /// Print a script that completes commands, options, values and paths in a shell.
@@ -710,6 +712,18 @@ pub(super) struct DoctorArgs {
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+It checks the embedding models, edits, undoes and searches in a temporary folder, starts a server as a client would, and
+looks at the cache folder. Your settings, notes and clients are not read; `sectile doctor` checks those.
+
+Exit code 0: it works, perhaps with warnings; 1: it does not.")]
+pub(super) struct SelfCheckArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,21 +1,21 @@
 //! `sectile demo`: the real server on a sample folder, and the messages that a client would see.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use sectile_library::{folder::FolderStorage, library::Library, open_collections::IndexStorage};
-use sectile_mcp::{Policy, Surface, SurfaceLimits, stdio};
+use sectile_mcp::{Policy, Surface, SurfaceLimits};
 use sectile_vault::Walk;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::{
-    io::{
-        AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
-        split,
-    },
+    io::{DuplexStream, ReadHalf, WriteHalf},
     runtime,
 };
-use tokio_util::sync::CancellationToken;
 
-use super::ui::{CliError, DIM, HEADING, NAME, StyledText, print};
+use super::{
+    line_client::{LineClient, answer_text},
+    ui::{CliError, DIM, HEADING, NAME, StyledText, print},
+};
 use crate::{
     files,
     worlds::{
@@ -43,14 +43,20 @@ const SAMPLE: [(&str, &str); 3] = [
 const MAX_BYTES: usize = 1 << 20;
 
 pub(super) fn run() -> Result<(), CliError> {
-    let folder = tempfile::tempdir()?;
-    for (path, text) in SAMPLE {
-        files::write_sample(&folder.path().join(path), text)?;
-    }
+    let folder = sample_folder()?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(show(folder.path()))
+}
+
+/// Writes the sample into a folder that is removed again.
+pub(super) fn sample_folder() -> io::Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    for (path, text) in SAMPLE {
+        files::write_sample(&folder.path().join(path), text)?;
+    }
+    Ok(folder)
 }
 
 async fn show(root: &Path) -> Result<(), CliError> {
@@ -192,7 +198,7 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
     ))
 }
 
-fn desk_surface(root: &Path) -> Result<Surface, CliError> {
+pub(super) fn desk_surface(root: &Path) -> Result<Surface, CliError> {
     let state = desk::open_without_settings(root, key_of_this_process()?)?;
     Ok(Surface::new(desk::spec(), state, Policy::default(), LIMITS))
 }
@@ -222,51 +228,12 @@ fn docs_surface() -> Surface {
     )
 }
 
-/// A client that speaks MCP with the server over a pair of in-memory pipes.
-struct DemoClient {
-    to_server: WriteHalf<DuplexStream>,
-    from_server: BufReader<ReadHalf<DuplexStream>>,
-    next_id: u64,
-}
+/// A client of a server in this process, which prints what it says and hears.
+struct DemoClient(LineClient<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>);
 
 impl DemoClient {
     async fn connect(surface: Surface) -> Result<Self, CliError> {
-        let surface = Arc::new(surface);
-        let (ours, theirs) = tokio::io::duplex(MAX_BYTES);
-        let (reader, writer) = split(theirs);
-        tokio::spawn(stdio::serve_streams(
-            surface,
-            reader,
-            writer,
-            MAX_BYTES,
-            CancellationToken::new(),
-        ));
-        let (from_server, to_server) = split(ours);
-        let mut client = Self {
-            to_server,
-            from_server: BufReader::new(from_server),
-            next_id: 0,
-        };
-        let hello = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": { "name": "sectile-demo", "version": env!("CARGO_PKG_VERSION") },
-        });
-        client.request("initialize", &hello).await?;
-        Ok(client)
-    }
-
-    /// Sends one request and waits for its answer.
-    async fn request(&mut self, method: &str, params: &Value) -> Result<Value, CliError> {
-        self.next_id += 1;
-        let message =
-            json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params });
-        self.to_server
-            .write_all(format!("{message}\n").as_bytes())
-            .await?;
-        let mut line = String::new();
-        self.from_server.read_line(&mut line).await?;
-        serde_json::from_str(&line).map_err(|_| CliError::failed("the server's answer is not JSON"))
+        LineClient::of_surface(surface).await.map(Self)
     }
 
     /// Calls a tool and prints both messages, as a client would see them.
@@ -315,9 +282,8 @@ impl DemoClient {
             "  {} tools/call {params}\n",
             StyledText(NAME, "->")
         ))?;
-        let answer = self.request("tools/call", &params).await?;
-        let text = answer["result"]["content"][0]["text"].as_str();
-        Ok(text.unwrap_or_default().to_owned())
+        let answer = self.0.request("tools/call", &params).await?;
+        Ok(answer_text(&answer).to_owned())
     }
 }
 

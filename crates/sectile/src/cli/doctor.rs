@@ -16,7 +16,7 @@ use super::{
     connect,
     root::{described, root_of},
     settings,
-    ui::{BAD, CliError, DIM, GOOD, StyledText, counted, print, visible},
+    ui::{CliError, bad, counted, found, good, note, visible},
 };
 use crate::{
     config::{self, Settings},
@@ -130,13 +130,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         problems += desk(settings, &journal)?;
     }
     problems += clients()?;
-    match problems {
-        0 => Ok(()),
-        1 => Err(CliError::failed("1 problem was found.")),
-        more => Err(CliError::failed(format_args!(
-            "{more} problems were found."
-        ))),
-    }
+    found(problems)
 }
 
 /// Checks the roots of the desk in the settings, and the history of each. Returns the number of problems.
@@ -450,16 +444,4 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
             Ok(1)
         }
     }
-}
-
-fn good(text: &str) -> Result<(), CliError> {
-    print(format_args!("{} {text}\n", StyledText(GOOD, "ok     ")))
-}
-
-fn bad(text: &str) -> Result<(), CliError> {
-    print(format_args!("{} {text}\n", StyledText(BAD, "problem")))
-}
-
-fn note(text: &str) -> Result<(), CliError> {
-    print(format_args!("{} {text}\n", StyledText(DIM, "note   ")))
 }

@@ -160,6 +160,37 @@ pub(super) fn print_note_text(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Prints a line about something that was checked and is right.
+pub(super) fn good(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", StyledText(GOOD, "ok     ")))
+}
+
+/// Prints a line about something that was checked and is wrong.
+pub(super) fn bad(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", StyledText(BAD, "problem")))
+}
+
+/// Prints a line about something that could be better.
+pub(super) fn warning(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", StyledText(HEADING, "warning")))
+}
+
+/// Prints a line that is good to know.
+pub(super) fn note(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", StyledText(DIM, "note   ")))
+}
+
+/// Ends a command that looked for problems.
+pub(super) fn found(problems: usize) -> Result<(), CliError> {
+    match problems {
+        0 => Ok(()),
+        1 => Err(CliError::failed("1 problem was found.")),
+        more => Err(CliError::failed(format_args!(
+            "{more} problems were found."
+        ))),
+    }
+}
+
 /// Writes `text` to standard error, for anyone reading along. A broken one is not a reason to fail.
 pub(super) fn tell(text: impl fmt::Display) {
     match write!(anstream::stderr(), "{text}") {

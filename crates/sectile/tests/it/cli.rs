@@ -15,6 +15,7 @@ mod libraries;
 mod man;
 mod notebook;
 mod roots;
+mod self_check;
 /// Needs `script`, which comes with every Linux.
 #[cfg(target_os = "linux")]
 mod terminal;

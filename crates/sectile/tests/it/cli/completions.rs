@@ -147,7 +147,9 @@ fn fish_completes_commands_options_values_and_paths() {
     let Some(told) = told_by(&home, "fish", &lines) else {
         return;
     };
-    for ((line, offered), told) in LINES.iter().zip(told.split("== ").skip(1)) {
+    let told: Vec<&str> = told.split("== ").skip(1).collect();
+    assert_eq!(told.len(), LINES.len(), "{told:?}");
+    for ((line, offered), told) in LINES.iter().zip(told) {
         let mut told: Vec<&str> = told
             .lines()
             .skip(1)
@@ -166,34 +168,41 @@ fn fish_completes_commands_options_values_and_paths() {
 #[cfg(unix)]
 #[test]
 fn zsh_completes_commands_options_values_and_paths() {
-    const END: &str = "#end";
     let home = prepared("zsh");
-    // A terminal of its own, in which keys are pressed. What is offered is on it once the mark after it is.
-    let mut lines = format!(
-        "\
+    // A terminal of its own, in which keys are pressed once the shell's editor takes them: before, the terminal would show
+    // them itself. What is offered is on it once the mark after it is.
+    let start = "\
+PROMPT=
+LISTMAX=1000
+unsetopt list_ambiguous
+stty rows 200 cols 200
+fpath=($SCRIPTS $fpath)
+autoload -Uz compinit
+compinit -u -D
+zle-line-init() { print ready }
+zle -N zle-line-init
+";
+    std::fs::write(home.path("scripts/.zshrc"), start).unwrap();
+    let mut lines = "\
 zmodload zsh/zpty || exit 1
-zpty -b shell zsh -f -i
-until_mark() {{
-    screen=
-    while [[ $screen != *$1* ]] && zpty -r shell part; do screen+=$part; done
-}}
-zpty -w shell 'PROMPT=; LISTMAX=1000; stty rows 200 cols 200; fpath=($SCRIPTS $fpath); autoload -Uz compinit; compinit -u -D; print ready-$((1 + 1))'
-until_mark ready-2
-press() {{
-    zpty -w -n shell \"$1\"$'\\t\\C-e'\"{END}\"
-    until_mark '{END}'
-    print -r -- \"$screen\"
+export ZDOTDIR=$SCRIPTS
+zpty shell zsh -d -i
+zpty -r shell screen '*ready*'
+press() {
+    zpty -w -n shell \"$1\"$'\\t\\C-e#end'
+    zpty -r shell screen '*#end*'
+    print -r -- \"== $screen\"
     zpty -w -n shell $'\\C-u'
-}}
+}
 "
-    );
+    .to_owned();
     for (line, _) in LINES {
-        lines += &format!("print == ; press '{line}'\n");
+        lines += &format!("press '{line}'\n");
     }
     let Some(told) = told_by(&home, "zsh", &lines) else {
         return;
     };
-    let mut told = told.split("==").skip(1);
+    let mut told = told.split("== ").skip(1);
     for (line, offered) in LINES {
         let told = told.next().unwrap_or_default();
         for offered in offered.unwrap_or(&["drafts/", "settings.toml"]) {

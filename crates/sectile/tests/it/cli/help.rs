@@ -47,6 +47,7 @@ fn every_command_explains_itself() {
         "demo",
         "completions",
         "man",
+        "self-check",
     ] {
         for flag in ["-h", "--help"] {
             let ran = home.run(&[command, flag]);

@@ -89,7 +89,6 @@ fn a_folder_that_cannot_be_written_is_a_failure() {
 
 /// Needs groff, which comes with `man` on most systems.
 #[cfg(unix)]
-#[expect(clippy::print_stderr, reason = "a test that cannot check says so")]
 #[test]
 fn the_pages_are_set_without_a_warning_and_examples_stay_as_they_are() {
     let home = Home::new();
