@@ -126,6 +126,10 @@ pub(crate) enum FileRefusal {
     ReadOnly,
     /// The file that would replace a note cannot have something that the note has.
     #[error("{what} cannot be kept")]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only attributes of Linux are looked at")
+    )]
     Unkept { what: String },
     /// Something else is where a file of the private folder belongs.
     #[error("{name} is not a regular file")]

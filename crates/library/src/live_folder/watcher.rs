@@ -18,8 +18,10 @@ pub(super) struct Hints {
 }
 
 /// Files whose contents decide which others count.
+#[cfg(target_os = "linux")]
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
+#[cfg(target_os = "linux")]
 impl Hints {
     /// Adds an entry of a folder.
     fn add(&mut self, folder: &str, name: Option<&str>) {

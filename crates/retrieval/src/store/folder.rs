@@ -100,6 +100,7 @@ impl Folder {
     /// Returns options for files that only their owner can read. Links are not followed, and opening a pipe does not
     /// block.
     fn options() -> fs::OpenOptions {
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "nothing is set"))]
         let mut options = fs::OpenOptions::new();
         #[cfg(unix)]
         {

@@ -9,6 +9,14 @@
     clippy::needless_range_loop,
     reason = "the functions behind iterators are not always inlined, see `functions`"
 )]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "other processors have only the portable kernel"
+    )
+)]
 
 use std::hint::black_box;
 

@@ -252,6 +252,10 @@ async fn watch(
 }
 
 /// Reloads access rules and certificates whenever the process receives SIGHUP.
+#[cfg_attr(
+    not(unix),
+    expect(unused_variables, reason = "no other system has this signal")
+)]
 fn reload_on_signal(replaceable: LiveParts, args: ServeArgs) -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -274,6 +278,10 @@ fn reload_on_signal(replaceable: LiveParts, args: ServeArgs) -> std::io::Result<
     Ok(())
 }
 
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "no other system has this signal")
+)]
 fn read_again(args: &ServeArgs) -> Result<AccessSettings, ConfigErrors> {
     let (file, flags) = sources(args);
     let loaded = config::load(file.as_deref(), &flags)?;
@@ -284,6 +292,10 @@ fn read_again(args: &ServeArgs) -> Result<AccessSettings, ConfigErrors> {
 impl LiveParts {
     /// Replaces the current settings with `access`. Whether callers sign in at all, and whether connections are encrypted,
     /// stays as it was at the start.
+    #[cfg_attr(
+        not(unix),
+        expect(dead_code, reason = "no other system has this signal")
+    )]
     fn replace(&self, access: AccessSettings) {
         match (&self.authenticator, access.auth) {
             (Some(live), Some(auth)) => match Authenticator::new(auth) {
