@@ -102,9 +102,12 @@ pub(crate) const RELEASE_TOOLS: PythonEnvironment = PythonEnvironment {
     options: &[],
 };
 
-/// The tool for bundles, from those who defined them, and a registry for npm packages.
-const RELEASE_PACKAGES: &[(&str, &str)] =
-    &[("@anthropic-ai/mcpb", "2.1.2"), ("verdaccio", "6.10.4")];
+/// The tool for bundles, from those who defined them, and a registry for npm packages with the Node that it needs.
+const RELEASE_PACKAGES: &[(&str, &str)] = &[
+    ("@anthropic-ai/mcpb", "2.1.2"),
+    ("node", "22.23.3"),
+    ("verdaccio", "6.10.4"),
+];
 
 /// Linters of workflows and of the other files in `.github`; both packages bring everything they need along.
 pub(crate) const WORKFLOW_LINTERS: PythonEnvironment = PythonEnvironment {
@@ -159,7 +162,9 @@ pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
 
 /// Installs the Node packages that check a release; returns what is missing on this machine, if anything.
 pub(crate) fn release_tools(folder: &Path) -> Result<Option<String>> {
-    node_packages(folder, "release", RELEASE_PACKAGES)
+    // A plugin asks for the tag `cjs` of this package, which not every registry knows.
+    let overrides = serde_json::json!({ "node-fetch": "2.7.0" });
+    node_packages_with(folder, "release", RELEASE_PACKAGES, &overrides)
 }
 
 /// Installs Node packages into `folder`/`name`; returns what is missing on this machine, if anything.
@@ -167,6 +172,16 @@ pub(crate) fn node_packages(
     folder: &Path,
     name: &str,
     packages: &[(&str, &str)],
+) -> Result<Option<String>> {
+    node_packages_with(folder, name, packages, &serde_json::json!({}))
+}
+
+/// Like [`node_packages`], with versions that go before what the packages themselves ask for.
+fn node_packages_with(
+    folder: &Path,
+    name: &str,
+    packages: &[(&str, &str)],
+    overrides: &serde_json::Value,
 ) -> Result<Option<String>> {
     if let Some(missing) = missing(&["npm", "node"]) {
         return Ok(Some(missing));
@@ -179,6 +194,7 @@ pub(crate) fn node_packages(
         let manifest = serde_json::json!({
             "private": true,
             "dependencies": serde_json::Map::from_iter(versions),
+            "overrides": overrides,
         });
         fs::write(home.join("package.json"), format!("{manifest:#}\n"))?;
         let mut npm = Command::new("npm");

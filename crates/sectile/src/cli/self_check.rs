@@ -223,7 +223,10 @@ fn found_id(answer: &str) -> Result<String, CliError> {
     reason = "a person asks whether this program can be started"
 )]
 async fn serve_and_search(root: &Path) -> Result<String, CliError> {
-    let mut command = Command::from(std::process::Command::new(std::env::current_exe()?));
+    let program = std::env::current_exe().map_err(|_| {
+        CliError::failed("the system does not say where this program is; on Linux, /proc says so")
+    })?;
+    let mut command = Command::from(std::process::Command::new(program));
     command.args(["serve", "desk", "--read-only"]).arg(root);
     for (name, _) in overrides() {
         command.env_remove(name);

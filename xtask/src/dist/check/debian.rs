@@ -128,14 +128,20 @@ impl DebianSystem {
         fs::create_dir_all(folder.join("root/notes"))?;
         fs::write(folder.join("root/notes/harbour.md"), NOTE)?;
         environment.notes = "/root/notes".into();
-        let words = ["unshare", "--net", "chroot"]
-            .map(OsString::from)
-            .into_iter();
+        // Processes of its own, so that /proc is mounted there and gone with the last of them.
+        let spaces = [
+            "unshare",
+            "--net",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ];
+        let mut root = OsString::from("--root=");
+        root.push(&folder);
         let inside = ["/usr/bin/env", "HOME=/root"].map(OsString::from);
-        let enter = words
-            .chain([folder.clone().into_os_string()])
-            .chain(inside)
-            .collect();
+        let enter = spaces.map(OsString::from).into_iter();
+        let enter = enter.chain([root]).chain(inside).collect();
         Ok(Self {
             folder,
             environment,
