@@ -1,7 +1,8 @@
 //! Checks what newcomers read first: the links of the README and the manual, and the commands in them.
 //!
 //! The tutorial is run as it is printed, in an empty folder, and its output is compared. Commands that need notes of the
-//! reader's own are only parsed by the program. Commands of package managers are not run, and the remark says so.
+//! reader's own are only parsed by the program. Commands of package managers are not run here, and the remark says so:
+//! `cargo xtask dist --check` runs them, with the packages of a release.
 
 mod fences;
 mod page_links;
@@ -25,15 +26,18 @@ const RUN: [(&str, bool); 2] = [
 ];
 
 /// Pages whose commands are about notes or keys of the reader's own. The program only parses them.
-const PARSED: [&str; 4] = [
+const PARSED: [&str; 5] = [
     "README.md",
     "docs/index.md",
+    "docs/install.md",
     "docs/from-obsidian.md",
     "docs/for-a-team.md",
 ];
 
 /// Programs whose commands are neither run nor parsed: they fetch packages, or build for minutes.
-const NOT_RUN: [&str; 4] = ["npx", "uvx", "brew", "cargo"];
+const NOT_RUN: [&str; 9] = [
+    "npx", "npm", "uvx", "uv", "brew", "cargo", "dpkg", "winget", "gh",
+];
 
 /// Names by which the program finds the folder of the notes, upward from the current one.
 const DESK_MARKS: [&str; 3] = [".sectile", ".obsidian", ".git"];

@@ -269,6 +269,8 @@ fn archives(checkup: &Checkup<'_>) -> Result<Option<String>> {
             "LICENSE-MIT",
             "LICENSE-APACHE",
             "LICENSE-THIRD-PARTY",
+            "LICENSE-all-MiniLM-L6-v2",
+            "NOTICE-MODELS",
             "README.md",
             "CHANGELOG.md",
             "completions/sectile.bash",

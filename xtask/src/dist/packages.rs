@@ -45,13 +45,18 @@ pub(super) fn make(
     Ok(())
 }
 
-/// Returns our licences and those of everything that the program contains.
+/// Returns our licences, and those of everything that the program contains.
 fn licences(release: &Release<'_>, materials: &Materials) -> Result<Vec<PackedFile>> {
     let mut files = vec![PackedFile::new("LICENSE-THIRD-PARTY", materials.notices()?)];
-    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+    for (name, path) in [
+        ("LICENSE-APACHE", "LICENSE-APACHE"),
+        ("LICENSE-MIT", "LICENSE-MIT"),
+        ("LICENSE-all-MiniLM-L6-v2", "model/LICENSE-all-MiniLM-L6-v2"),
+        ("NOTICE-MODELS", "model/NOTICE"),
+    ] {
         files.push(PackedFile::new(
             name,
-            fs::read(release.repo.root.join(name))?,
+            fs::read(release.repo.root.join(path))?,
         ));
     }
     Ok(files)
@@ -314,7 +319,7 @@ fn debian_files(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nSource: {REPOSITORY}\n\n\
          Files: *\nCopyright: The Sectile developers\nLicense: MIT or Apache-2.0\n \
          The texts of both licences are in LICENSE-MIT and LICENSE-APACHE in this folder, and those of the packages that \
-         the program contains in LICENSE-THIRD-PARTY.\n"
+         the program contains in LICENSE-THIRD-PARTY; NOTICE-MODELS says what its models are derived from.\n"
     );
     files.push(PackedFile::new(format!("{doc}/copyright"), copyright));
     for file in licences {

@@ -1,6 +1,6 @@
 //! `sectile demo`: the real server on a sample folder, and the messages that a client would see.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use sectile_library::{folder::FolderStorage, library::Library, open_collections::IndexStorage};
 use sectile_mcp::{Policy, Surface, SurfaceLimits};
@@ -51,12 +51,19 @@ pub(super) fn run() -> Result<(), CliError> {
 }
 
 /// Writes the sample into a folder that is removed again.
-pub(super) fn sample_folder() -> io::Result<TempDir> {
-    let folder = tempfile::tempdir()?;
-    for (path, text) in SAMPLE {
-        files::write_sample(&folder.path().join(path), text)?;
-    }
-    Ok(folder)
+pub(super) fn sample_folder() -> Result<TempDir, CliError> {
+    let written = tempfile::tempdir().and_then(|folder| {
+        for (path, text) in SAMPLE {
+            files::write_sample(&folder.path().join(path), text)?;
+        }
+        Ok(folder)
+    });
+    written.map_err(|error| {
+        let reason = files::reason(error.kind());
+        CliError::failed(format_args!(
+            "the temporary folder cannot be written ({reason}); set TMPDIR to one that can and has space"
+        ))
+    })
 }
 
 async fn show(root: &Path) -> Result<(), CliError> {

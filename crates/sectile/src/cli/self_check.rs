@@ -1,7 +1,7 @@
 //! `sectile self-check`: whether the program works on this machine, with nothing of the user's: no settings, no notes, no
 //! clients, no network. Those are what `sectile doctor` looks at.
 
-use std::{io, path::Path, process::Stdio, time::Duration};
+use std::{path::Path, process::Stdio, time::Duration};
 
 use sectile_retrieval::check_built_in;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &SelfCheckArgs) -> Result<(), CliError> {
             )?;
         }
         Err(error) => {
-            report.outcome("folder", Err(cannot_write(&error)))?;
+            report.outcome("folder", Err(error))?;
             for name in ["desk", "server"] {
                 let said = "not checked, because that takes a temporary folder";
                 report.add(name, CheckState::Note, said)?;
@@ -171,13 +171,6 @@ fn c_library() -> &'static str {
         (_, true, true) => "with musl inside, so that it needs no library",
         _ => "with the system's C library",
     }
-}
-
-fn cannot_write(error: &io::Error) -> CliError {
-    let reason = files::reason(error.kind());
-    CliError::failed(format_args!(
-        "the temporary folder cannot be written ({reason}); set TMPDIR to one that can and has space"
-    ))
 }
 
 /// Searches, edits and undoes at a desk in this process.

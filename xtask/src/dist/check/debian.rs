@@ -35,9 +35,9 @@ pub(super) fn package(checkup: &Checkup<'_>) -> Result<Option<String>> {
         return Ok(Some(format!("{name} was not installed: {missing}")));
     }
     let system = DebianSystem::unpack(checkup, SUITE)?;
-    fs::copy(&file, system.folder.join("root/sectile.deb"))?;
-    system.run("dpkg --install /root/sectile.deb")?;
-    let answer = system.run("sectile search 'what does the ferry cost?' --root /root/notes")?;
+    fs::copy(&file, system.folder.join("srv/sectile.deb"))?;
+    system.run("dpkg --install /srv/sectile.deb")?;
+    let answer = system.run("sectile search 'what does the ferry cost?' --root /srv/notes")?;
     ensure!(answer.contains(super::ANSWER), "no answer: {answer}");
     checkup.use_program(&system.environment, &system.words("sectile"))?;
     for path in [
@@ -58,8 +58,8 @@ pub(super) fn package(checkup: &Checkup<'_>) -> Result<Option<String>> {
 /// On an old system, the package says what it needs, and the static program runs.
 fn old_system(checkup: &Checkup<'_>, package: &Path) -> Result<Option<String>> {
     let system = DebianSystem::unpack(checkup, OLD_SUITE)?;
-    fs::copy(package, system.folder.join("root/sectile.deb"))?;
-    let refusal = system.run("! dpkg --install /root/sectile.deb 2>&1")?;
+    fs::copy(package, system.folder.join("srv/sectile.deb"))?;
+    let refusal = system.run("! dpkg --install /srv/sectile.deb 2>&1")?;
     ensure!(
         refusal.contains("depends on libc6"),
         "an old C library is not noticed: {refusal}"
@@ -125,9 +125,9 @@ impl DebianSystem {
             tar.args(["--create", "--gzip", "--file"]).arg(&archive);
             process::run(tar.arg("--directory").arg(&folder).arg("."))?;
         }
-        fs::create_dir_all(folder.join("root/notes"))?;
-        fs::write(folder.join("root/notes/harbour.md"), NOTE)?;
-        environment.notes = "/root/notes".into();
+        fs::create_dir_all(folder.join("srv/notes"))?;
+        fs::write(folder.join("srv/notes/harbour.md"), NOTE)?;
+        environment.notes = "/srv/notes".into();
         // Processes of its own, so that /proc is mounted there and gone with the last of them.
         let spaces = [
             "unshare",
@@ -139,7 +139,7 @@ impl DebianSystem {
         ];
         let mut root = OsString::from("--root=");
         root.push(&folder);
-        let inside = ["/usr/bin/env", "HOME=/root"].map(OsString::from);
+        let inside = ["/usr/bin/env", "HOME=/srv"].map(OsString::from);
         let enter = spaces.map(OsString::from).into_iter();
         let enter = enter.chain([root]).chain(inside).collect();
         Ok(Self {
