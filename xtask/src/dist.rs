@@ -70,6 +70,9 @@ pub(crate) fn run(repo: &Repo, args: &DistArgs) -> Result<Option<String>> {
     }
     if !args.collect {
         let targets = targets::chosen(&args.target)?;
+        for target in &targets {
+            program::require_library(target)?;
+        }
         if release.folder.is_dir() {
             fs::remove_dir_all(&release.folder)?;
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::targets::ReleaseTarget;
 use super::{MAX_PROGRAM, Release};
@@ -19,21 +19,21 @@ pub(super) struct BuiltProgram {
     pub(super) glibc: Option<String>,
 }
 
+/// Fails if the standard library for a target is not installed.
+pub(super) fn require_library(target: &ReleaseTarget) -> Result<()> {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", target.triple]);
+    ensure!(
+        Path::new(process::stdout_of(&mut rustc)?.trim()).is_dir(),
+        "the standard library for {0} is missing: install it with `rustup target add {0}`, or name other targets with --target",
+        target.triple
+    );
+    Ok(())
+}
+
 /// Builds the program from the work tree.
 pub(super) fn build(release: &Release<'_>, target: &ReleaseTarget) -> Result<BuiltProgram> {
     let repo = release.repo;
-    let libraries = process::stdout_of(Command::new("rustc").args([
-        "--print",
-        "target-libdir",
-        "--target",
-        target.triple,
-    ]))?;
-    if !Path::new(libraries.trim()).is_dir() {
-        bail!(
-            "the standard library for {0} is missing: install it with `rustup target add {0}`",
-            target.triple
-        );
-    }
     let path = compile(release, target, &repo.root, &repo.target)?;
     let bytes = fs::read(&path)?;
     ensure!(
