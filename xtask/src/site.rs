@@ -66,6 +66,19 @@ fn copy(root: &Path, folder: &str, to: &Path) -> Result<()> {
 
 /// Returns a page in `folder` as the site has it: without front matter, and with addresses for files that it lacks.
 fn published(folder: &str, page: &[u8]) -> Option<Vec<u8>> {
+    with_addresses(folder, page, |target| {
+        let is_in_site = target == MANUAL || target.starts_with("docs/");
+        (!is_in_site).then(|| format!("{FILES}{target}"))
+    })
+}
+
+/// Returns a page in `folder` without its front matter. Links to files of the repository get the address that `address`
+/// returns for the path from the root, if it returns one.
+pub(crate) fn with_addresses(
+    folder: &str,
+    page: &[u8],
+    address: impl Fn(&str) -> Option<String>,
+) -> Option<Vec<u8>> {
     let source = Source::new(page);
     let body = source.front_matter().map_or(0, |matter| matter.block.end);
     let mut changes = vec![Change::new(Span::new(0, body), "")];
@@ -73,9 +86,8 @@ fn published(folder: &str, page: &[u8]) -> Option<Vec<u8>> {
         if link.form.is_wiki() || link.path.text.is_empty() || link.span.start < body {
             continue;
         }
-        let target = joined_path(folder, &link.path.text)?;
-        if target != MANUAL && !target.starts_with("docs/") {
-            changes.push(Change::new(link.path.span, format!("{FILES}{target}")));
+        if let Some(address) = address(&joined_path(folder, &link.path.text)?) {
+            changes.push(Change::new(link.path.span, address));
         }
     }
     Changes::new(changes)?.apply(page)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -108,7 +109,7 @@ impl Materials {
             "bomFormat": "CycloneDX",
             "specVersion": "1.6",
             "version": 1,
-            "metadata": { "timestamp": time.to_string(), "component": program },
+            "metadata": { "timestamp": time.to_string(), "tools": { "components": [compiler()?] }, "component": program },
             "components": libraries,
             "dependencies": dependencies,
         }))
@@ -162,6 +163,15 @@ impl Materials {
         }
         Ok(page)
     }
+}
+
+/// Returns the compiler as a component. Only the same version builds the same program.
+fn compiler() -> Result<Value> {
+    let version = process::stdout_of(Command::new("rustc").arg("-vV"))?;
+    let line = |name: &str| version.lines().find_map(|line| line.strip_prefix(name));
+    let number = line("release: ").context("rustc does not say which version it is")?;
+    let commit = line("commit-hash: ").unwrap_or_default();
+    Ok(json!({ "type": "application", "name": "rustc", "version": number, "description": commit }))
 }
 
 /// Returns whether a dependency ends up in the program: those of build scripts and tests do not.

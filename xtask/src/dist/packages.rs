@@ -13,7 +13,7 @@ use super::materials::Materials;
 use super::program::BuiltProgram;
 use super::targets::{ReleaseTarget, System};
 use super::{DESCRIPTION, MAX_BUNDLE, REPOSITORY, Release, pretty};
-use crate::process;
+use crate::{process, site};
 
 /// Shells, with the names that their completions have in archives.
 const COMPLETIONS: [(&str, &str); 4] = [
@@ -227,7 +227,7 @@ fn wheel(
         .replace('.', "_");
     let tag = format!("py3-none-{}", target.wheel.replace("{glibc}", &glibc));
     let info = format!("sectile-{version}.dist-info");
-    let readme = fs::read_to_string(release.repo.root.join("README.md"))?;
+    let readme = readme_for_pypi(release)?;
     let licence_files: String = licences
         .iter()
         .map(|file| format!("License-File: {}\n", file.path))
@@ -264,6 +264,19 @@ fn wheel(
         format!("{}{record},,\n", lines.concat()),
     ));
     release.write(&format!("sectile-{version}-{tag}.whl"), &zip(&files)?)
+}
+
+/// Returns the README with addresses instead of paths: unlike npm and crates.io, PyPI does not know the repository.
+fn readme_for_pypi(release: &Release<'_>) -> Result<String> {
+    let page = fs::read(release.repo.root.join("README.md"))?;
+    let page = site::with_addresses("", &page, |target| {
+        let is_page = !target.starts_with("docs/pictures/");
+        let kind = if is_page { "blob" } else { "raw" };
+        Some(format!("{REPOSITORY}/{kind}/v{}/{target}", release.version))
+    });
+    Ok(String::from_utf8(
+        page.context("the links of the README cannot be rewritten")?,
+    )?)
 }
 
 /// Returns bytes in the alphabet of base64 for addresses, without padding.

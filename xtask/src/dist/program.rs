@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::targets::ReleaseTarget;
+use super::targets::{ReleaseTarget, System};
 use super::{MAX_PROGRAM, Release};
 use crate::process;
 
@@ -93,10 +93,14 @@ fn compile(
         Some(home) => PathBuf::from(home),
         None => env::home_dir().context("no home folder")?.join(".cargo"),
     };
-    let flags = [
+    let mut flags = vec![
         format!("--remap-path-prefix={}=/sectile", source.display()),
         format!("--remap-path-prefix={}=/cargo", registry.display()),
     ];
+    if target.system == System::Windows {
+        // A fresh Windows does not have the C library that programs use by default.
+        flags.push("-Ctarget-feature=+crt-static".to_owned());
+    }
     let mut cargo = release
         .repo
         .cargo(["build", "--profile", "dist", "--locked"]);

@@ -13,8 +13,10 @@ use super::{Checkup, EmptyEnvironment, NOTE, unpack_tar_gz};
 use crate::process::{self, bounded};
 
 const SUITE: &str = "bookworm";
-/// A release whose C library is too old for the program that needs one.
+/// A release with an older C library than most systems that programs are linked on.
 const OLD_SUITE: &str = "bullseye";
+/// The minor version of its glibc.
+const OLD_GLIBC: u32 = 31;
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Goes from nothing to an answered question in two commands, and looks at what the package brought.
@@ -55,15 +57,20 @@ pub(super) fn package(checkup: &Checkup<'_>) -> Result<Option<String>> {
     old_system(checkup, &file)
 }
 
-/// On an old system, the package says what it needs, and the static program runs.
+/// On an old system, the package is installed or says what it needs, and the static program runs.
 fn old_system(checkup: &Checkup<'_>, package: &Path) -> Result<Option<String>> {
     let system = DebianSystem::unpack(checkup, OLD_SUITE)?;
     fs::copy(package, system.folder.join("srv/sectile.deb"))?;
-    let refusal = system.run("! dpkg --install /srv/sectile.deb 2>&1")?;
-    ensure!(
-        refusal.contains("depends on libc6"),
-        "an old C library is not noticed: {refusal}"
-    );
+    if needed_glibc(package)? <= OLD_GLIBC {
+        system.run("dpkg --install /srv/sectile.deb")?;
+        checkup.use_program(&system.environment, &system.words("sectile"))?;
+    } else {
+        let refusal = system.run("! dpkg --install /srv/sectile.deb 2>&1")?;
+        ensure!(
+            refusal.contains("depends on libc6"),
+            "an old C library is not noticed: {refusal}"
+        );
+    }
     let mut targets = checkup.targets.iter();
     let Some(target) = targets.find(|target| target.system == System::LinuxMusl) else {
         return Ok(Some(
@@ -76,6 +83,18 @@ fn old_system(checkup: &Checkup<'_>, package: &Path) -> Result<Option<String>> {
     let program = format!("/opt/sectile-{version}-{}/sectile", target.triple);
     checkup.use_program(&system.environment, &system.words(&program))?;
     Ok(None)
+}
+
+/// Returns the minor version of the glibc that a package depends on.
+fn needed_glibc(package: &Path) -> Result<u32> {
+    let mut dpkg = Command::new("dpkg-deb");
+    let depends = process::stdout_of(dpkg.arg("--field").arg(package).arg("Depends"))?;
+    let minor = depends
+        .split_once("libc6 (>= 2.")
+        .and_then(|(_, rest)| rest.split_once(')'))
+        .with_context(|| format!("the package does not name a glibc: {depends}"))?
+        .0;
+    Ok(minor.parse()?)
 }
 
 /// Returns what this machine lacks to make a Debian.
