@@ -6,6 +6,7 @@
 const { spawn } = require("node:child_process");
 const os = require("node:os");
 const path = require("node:path");
+const tty = require("node:tty");
 
 const OTHER_WAYS = "Other ways to install it: https://github.com/sectile/sectile#install";
 
@@ -46,12 +47,18 @@ function programOf(platform) {
 }
 
 const musl = process.platform === "linux" && glibc() === undefined ? "-musl" : "";
-const program = programOf(`${process.platform}-${process.arch}${musl}`);
+// Windows on ARM runs programs for x64.
+const cpu = process.platform === "win32" ? "x64" : process.arch;
+const program = programOf(`${process.platform}-${cpu}${musl}`);
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(`the program could not be started (${error.code}).`));
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => child.kill(signal));
+// A terminal sends these to the program as well, and a second one would end it at once instead of in order. Windows cannot
+// pass them on.
+const isTold = process.platform === "win32" || [0, 1, 2].some((descriptor) => tty.isatty(descriptor));
+for (const signal of ["SIGINT", "SIGHUP"]) {
+  process.on(signal, () => isTold || child.kill(signal));
 }
+process.on("SIGTERM", () => child.kill("SIGTERM"));
 child.on("exit", (code, signal) => {
   process.exitCode = signal ? 128 + os.constants.signals[signal] : code;
 });

@@ -68,7 +68,9 @@ pub(crate) fn run(repo: &Repo, args: &DistArgs) -> Result<Option<String>> {
     if args.check {
         return check::run(&release);
     }
-    if !args.collect {
+    if args.collect {
+        release.require_all_targets()?;
+    } else {
         let targets = targets::chosen(&args.target)?;
         for target in &targets {
             program::require_library(target)?;
@@ -125,6 +127,21 @@ impl<'a> Release<'a> {
             program::compare_with_second_build(self, target, &program)?;
         }
         packages::make(self, target, &program)
+    }
+
+    /// Fails if a file of any target is missing: the launcher, the formula and `server.json` would lack it without a word.
+    fn require_all_targets(&self) -> Result<()> {
+        let names: Vec<String> = self.files()?.into_iter().map(|(name, ..)| name).collect();
+        let wanted = targets::TARGETS
+            .iter()
+            .flat_map(|target| packages::names(target, &self.version));
+        let missing: Vec<String> = wanted.filter(|name| !names.contains(name)).collect();
+        ensure!(
+            missing.is_empty(),
+            "the release lacks {}",
+            missing.join(", ")
+        );
+        Ok(())
     }
 
     /// Adds the packaged crates, which are the same for all targets.

@@ -7,6 +7,7 @@ mod layers;
 mod origin;
 mod text;
 mod types;
+mod versions;
 
 use std::fmt;
 use std::fs;
@@ -22,6 +23,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     text::ignored_tests,
     text::one_test_binary,
     text::home_paths,
+    versions::one_version,
     origin::only_ours,
     origin::rows_of_origin_are_needed,
     layers::crate_edges,

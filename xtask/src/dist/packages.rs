@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use jiff::{Timestamp, fmt::rfc2822, tz::TimeZone};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -15,6 +16,8 @@ use super::targets::{ReleaseTarget, System};
 use super::{DESCRIPTION, MAX_BUNDLE, REPOSITORY, Release, pretty};
 use crate::{process, site};
 
+/// Who is responsible for the Debian package.
+const MAINTAINER: &str = "The Sectile developers <sectile@users.noreply.github.com>";
 /// Shells, with the names that their completions have in archives.
 const COMPLETIONS: [(&str, &str); 4] = [
     ("bash", "sectile.bash"),
@@ -31,8 +34,10 @@ pub(super) fn make(
 ) -> Result<()> {
     let version = &release.version;
     let materials = Materials::of(release, target)?;
-    let bill = format!("sectile-{version}-{}.cdx.json", target.triple);
-    release.write(&bill, &pretty(&materials.bill(release)?))?;
+    release.write(
+        &bill_of_materials(target, version),
+        &pretty(&materials.bill(release)?),
+    )?;
     let licences = licences(release, &materials)?;
     let extras = extras(release, program)?;
     archive(release, target, program, &licences, &extras)?;
@@ -43,6 +48,32 @@ pub(super) fn make(
         debian(release, architecture, program, &licences, &extras)?;
     }
     Ok(())
+}
+
+/// Returns the names of the files that [`make`] makes, but for the wheel, whose name depends on the program.
+pub(super) fn names(target: &ReleaseTarget, version: &str) -> Vec<String> {
+    let mut names = vec![
+        bill_of_materials(target, version),
+        target.archive(version),
+        target.bundle(version),
+        target.npm_file(version),
+    ];
+    names.extend(
+        target
+            .debian
+            .map(|architecture| debian_package(architecture, version)),
+    );
+    names
+}
+
+/// Returns the name of the file that lists what the program contains.
+fn bill_of_materials(target: &ReleaseTarget, version: &str) -> String {
+    format!("sectile-{version}-{}.cdx.json", target.triple)
+}
+
+/// Returns the name of the Debian package.
+pub(super) fn debian_package(architecture: &str, version: &str) -> String {
+    format!("sectile_{version}-1_{architecture}.deb")
 }
 
 /// Returns our licences, and those of everything that the program contains.
@@ -195,7 +226,7 @@ fn npm(
         "license": "MIT OR Apache-2.0",
         "repository": { "type": "git", "url": format!("git+{REPOSITORY}.git") },
         "os": [target.node_system()],
-        "cpu": [target.cpu],
+        "cpu": target.node_cpus(),
         "preferUnplugged": true,
         "sectile": { "program": path },
     });
@@ -293,7 +324,7 @@ fn debian(
     licences: &[PackedFile],
     extras: &[PackedFile],
 ) -> Result<()> {
-    let name = format!("sectile_{}-1_{architecture}.deb", release.version);
+    let name = debian_package(architecture, &release.version);
     if !process::is_present("dpkg-deb", &["--version"]) {
         println!("{name} is not made: dpkg-deb is not installed on this machine");
         return Ok(());
@@ -328,14 +359,20 @@ fn debian_files(
         format!("{doc}/changelog.gz"),
         gz(&changes)?,
     ));
-    let copyright = format!(
-        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nSource: {REPOSITORY}\n\n\
-         Files: *\nCopyright: The Sectile developers\nLicense: MIT or Apache-2.0\n \
-         The texts of both licences are in LICENSE-MIT and LICENSE-APACHE in this folder, and those of the packages that \
-         the program contains in LICENSE-THIRD-PARTY; NOTICE-MODELS says what its models are derived from.\n"
-    );
-    files.push(PackedFile::new(format!("{doc}/copyright"), copyright));
-    for file in licences {
+    files.push(PackedFile::new(
+        format!("{doc}/changelog.Debian.gz"),
+        gz(debian_changelog(release)?.as_bytes())?,
+    ));
+    files.push(PackedFile::new(
+        format!("{doc}/copyright"),
+        debian_copyright(release)?,
+    ));
+    // Our own licences are in the file above.
+    let ours = ["LICENSE-APACHE", "LICENSE-MIT"];
+    for file in licences
+        .iter()
+        .filter(|file| !ours.contains(&file.path.as_str()))
+    {
         files.push(PackedFile::new(
             format!("{doc}/{}", file.path),
             &*file.bytes,
@@ -370,7 +407,7 @@ fn debian_files(
         .context("the program does not name a glibc")?;
     let control = format!(
         "Package: sectile\nVersion: {}-1\nArchitecture: {architecture}\n\
-         Maintainer: The Sectile developers <sectile@users.noreply.github.com>\nInstalled-Size: {size}\n\
+         Maintainer: {MAINTAINER}\nInstalled-Size: {size}\n\
          Depends: libc6 (>= {glibc}), libgcc-s1 | libgcc1\nSection: utils\nPriority: optional\nHomepage: {REPOSITORY}\n\
          Description: Markdown for AI agents, one section at a time\n \
          Serves a folder of notes to MCP clients, to search, read, edit, follow links\n and undo. The same tools are commands.\n",
@@ -378,6 +415,37 @@ fn debian_files(
     );
     files.push(PackedFile::new("DEBIAN/control", control));
     Ok(files)
+}
+
+/// Returns the changelog of the package itself: for us, each version has one package.
+fn debian_changelog(release: &Release<'_>) -> Result<String> {
+    let time = Timestamp::from_second(release.time.try_into()?)?;
+    let time = rfc2822::to_string(&time.to_zoned(TimeZone::UTC))?;
+    Ok(format!(
+        "sectile ({}-1) unstable; urgency=medium\n\n  * New version. What changed is in changelog.gz.\n\n -- {MAINTAINER}  {time}\n",
+        release.version
+    ))
+}
+
+/// Returns the licences as Debian writes them. It has the text of the Apache License itself.
+fn debian_copyright(release: &Release<'_>) -> Result<String> {
+    let mit = fs::read_to_string(release.repo.root.join("LICENSE-MIT"))?;
+    let lines = mit
+        .lines()
+        .skip_while(|line| !line.starts_with("Permission"));
+    let lines = lines.map(|line| match line.is_empty() {
+        true => " .\n".to_owned(),
+        false => format!(" {line}\n"),
+    });
+    let mit: String = lines.collect();
+    Ok(format!(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nSource: {REPOSITORY}\n\n\
+         Files: *\nCopyright: The Sectile developers\nLicense: Expat or Apache-2.0\nComment:\n \
+         The licences of the packages that the program contains are in LICENSE-THIRD-PARTY in this folder;\n \
+         NOTICE-MODELS says what its models are derived from.\n\n\
+         License: Expat\n{mit}\nLicense: Apache-2.0\n \
+         On Debian systems, the text of this licence is in /usr/share/common-licenses/Apache-2.0.\n"
+    ))
 }
 
 /// Writes a file below `folder`, with its mode whatever the mask of this process is.

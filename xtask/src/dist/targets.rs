@@ -97,6 +97,14 @@ impl ReleaseTarget {
         }
     }
 
+    /// Returns the processors that the npm package is for. Windows on ARM runs programs for x64.
+    pub(super) fn node_cpus(&self) -> Vec<&'static str> {
+        match self.system {
+            System::Windows => vec![self.cpu, "arm64"],
+            _ => vec![self.cpu],
+        }
+    }
+
     /// Returns the C library as npm names it, where there is a choice.
     pub(super) fn libc(&self) -> Option<&'static str> {
         match self.system {

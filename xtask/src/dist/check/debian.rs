@@ -10,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 
 use super::super::targets::System;
 use super::{Checkup, EmptyEnvironment, NOTE, unpack_tar_gz};
+use crate::dist::packages::debian_package;
 use crate::process::{self, bounded};
 
-const SUITE: &str = "bookworm";
+/// Releases with the minor version of their glibc. The package is installed on the first one that is new enough for it.
+const SUITES: [(&str, u32); 2] = [("bookworm", 36), ("trixie", 41)];
 /// A release with an older C library than most systems that programs are linked on.
-const OLD_SUITE: &str = "bullseye";
-/// The minor version of its glibc.
-const OLD_GLIBC: u32 = 31;
+const OLD_SUITE: (&str, u32) = ("bullseye", 31);
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Goes from nothing to an answered question in two commands, and looks at what the package brought.
@@ -27,7 +27,7 @@ pub(super) fn package(checkup: &Checkup<'_>) -> Result<Option<String>> {
             "there is no Debian package for this machine".to_owned(),
         ));
     };
-    let name = format!("sectile_{}-1_{architecture}.deb", checkup.release.version);
+    let name = debian_package(architecture, &checkup.release.version);
     let file = checkup.artifact(&name);
     ensure!(
         file.is_file(),
@@ -36,7 +36,10 @@ pub(super) fn package(checkup: &Checkup<'_>) -> Result<Option<String>> {
     if let Some(missing) = missing() {
         return Ok(Some(format!("{name} was not installed: {missing}")));
     }
-    let system = DebianSystem::unpack(checkup, SUITE)?;
+    let glibc = needed_glibc(&file)?;
+    let suite = SUITES.iter().find(|(_, provided)| glibc <= *provided);
+    let (suite, _) = suite.with_context(|| format!("no Debian has glibc 2.{glibc}"))?;
+    let system = DebianSystem::unpack(checkup, suite)?;
     fs::copy(&file, system.folder.join("srv/sectile.deb"))?;
     system.run("dpkg --install /srv/sectile.deb")?;
     let answer = system.run("sectile search 'what does the ferry cost?' --root /srv/notes")?;
@@ -54,14 +57,15 @@ pub(super) fn package(checkup: &Checkup<'_>) -> Result<Option<String>> {
         );
     }
     system.run("dpkg --verify sectile && dpkg --purge sectile && ! command -v sectile")?;
-    old_system(checkup, &file)
+    old_system(checkup, &file, glibc)
 }
 
 /// On an old system, the package is installed or says what it needs, and the static program runs.
-fn old_system(checkup: &Checkup<'_>, package: &Path) -> Result<Option<String>> {
-    let system = DebianSystem::unpack(checkup, OLD_SUITE)?;
+fn old_system(checkup: &Checkup<'_>, package: &Path, glibc: u32) -> Result<Option<String>> {
+    let (suite, provided) = OLD_SUITE;
+    let system = DebianSystem::unpack(checkup, suite)?;
     fs::copy(package, system.folder.join("srv/sectile.deb"))?;
-    if needed_glibc(package)? <= OLD_GLIBC {
+    if glibc <= provided {
         system.run("dpkg --install /srv/sectile.deb")?;
         checkup.use_program(&system.environment, &system.words("sectile"))?;
     } else {
