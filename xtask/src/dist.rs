@@ -24,6 +24,8 @@ use targets::ReleaseTarget;
 
 /// The name of the server in the MCP registry.
 const REGISTRY_NAME: &str = "io.github.sectile/sectile";
+/// The name of the package on PyPI, where `sectile` is another project.
+const WHEEL: &str = "sectile-mcp";
 const REPOSITORY: &str = "https://github.com/sectile/sectile";
 const DESCRIPTION: &str = "Markdown for AI agents, one section at a time, over MCP.";
 /// Limits of the release notes of 0.1.0, in bytes.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::archives::{PackedFile, tar_gz};
 use super::targets::{ReleaseTarget, System, TARGETS};
-use super::{DESCRIPTION, REGISTRY_NAME, REPOSITORY, Release, pretty};
+use super::{DESCRIPTION, REGISTRY_NAME, REPOSITORY, Release, WHEEL, pretty};
 
 /// The file with the sums of all others.
 pub(super) const SUMS: &str = "SHA256SUMS";
@@ -118,11 +118,11 @@ impl ReleaseFiles {
                 "isRequired": true,
             },
         ]);
-        let named = |kind: &str, address: &str, hint: Option<&str>| {
+        let named = |kind: &str, address: &str, name: &str, hint: Option<&str>| {
             let mut package = json!({
                 "registryType": kind,
                 "registryBaseUrl": address,
-                "identifier": "sectile",
+                "identifier": name,
                 "version": self.version,
                 "transport": { "type": "stdio" },
                 "packageArguments": folder,
@@ -133,9 +133,9 @@ impl ReleaseFiles {
             package
         };
         let mut packages = vec![
-            named("npm", "https://registry.npmjs.org", Some("npx")),
-            named("pypi", "https://pypi.org", Some("uvx")),
-            named("cargo", "https://crates.io", None),
+            named("npm", "https://registry.npmjs.org", "sectile", Some("npx")),
+            named("pypi", "https://pypi.org", WHEEL, Some("uvx")),
+            named("cargo", "https://crates.io", "sectile", None),
         ];
         for target in &TARGETS {
             let name = target.bundle(&self.version);

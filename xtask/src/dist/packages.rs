@@ -13,7 +13,7 @@ use super::archives::{PackedFile, gz, tar_gz, zip};
 use super::materials::Materials;
 use super::program::BuiltProgram;
 use super::targets::{ReleaseTarget, System};
-use super::{DESCRIPTION, MAX_BUNDLE, REPOSITORY, Release, pretty};
+use super::{DESCRIPTION, MAX_BUNDLE, REPOSITORY, Release, WHEEL, pretty};
 use crate::{process, site};
 
 /// Who is responsible for the Debian package.
@@ -243,7 +243,7 @@ fn npm(
     release.write(&target.npm_file(&release.version), &bytes)
 }
 
-/// Makes the wheel, whose only content is the program as a script.
+/// Makes the wheel: the program as a script, and a command with the name of the package that starts it.
 fn wheel(
     release: &Release<'_>,
     target: &ReleaseTarget,
@@ -257,14 +257,15 @@ fn wheel(
         .unwrap_or_default()
         .replace('.', "_");
     let tag = format!("py3-none-{}", target.wheel.replace("{glibc}", &glibc));
-    let info = format!("sectile-{version}.dist-info");
+    let module = WHEEL.replace('-', "_");
+    let info = format!("{module}-{version}.dist-info");
     let readme = readme_for_pypi(release)?;
     let licence_files: String = licences
         .iter()
         .map(|file| format!("License-File: {}\n", file.path))
         .collect();
     let metadata = format!(
-        "Metadata-Version: 2.4\nName: sectile\nVersion: {version}\nSummary: {DESCRIPTION}\n\
+        "Metadata-Version: 2.4\nName: {WHEEL}\nVersion: {version}\nSummary: {DESCRIPTION}\n\
          Keywords: agents,knowledge-base,markdown,mcp,search\nAuthor: The Sectile developers\n\
          License-Expression: MIT OR Apache-2.0\n{licence_files}\
          Project-URL: Repository, {REPOSITORY}\n\
@@ -279,8 +280,15 @@ fn wheel(
         .collect();
     files.push(PackedFile::new(format!("{info}/METADATA"), metadata));
     files.push(PackedFile::new(format!("{info}/WHEEL"), wheel));
-    let script = format!("sectile-{version}.data/scripts/{}", target.program());
+    let script = format!("{module}-{version}.data/scripts/{}", target.program());
     files.push(PackedFile::program(script, &*program.bytes));
+    let starter = fs::read(release.repo.root.join("xtask/dist/sectile_mcp.py"))?;
+    files.push(PackedFile::new(format!("{module}/__init__.py"), starter));
+    let commands = format!("[console_scripts]\n{WHEEL} = {module}:main\n");
+    files.push(PackedFile::new(
+        format!("{info}/entry_points.txt"),
+        commands,
+    ));
     let record = format!("{info}/RECORD");
     let mut lines: Vec<String> = files
         .iter()
@@ -294,7 +302,7 @@ fn wheel(
         &*record,
         format!("{}{record},,\n", lines.concat()),
     ));
-    release.write(&format!("sectile-{version}-{tag}.whl"), &zip(&files)?)
+    release.write(&format!("{module}-{version}-{tag}.whl"), &zip(&files)?)
 }
 
 /// Returns the README with addresses instead of paths: unlike npm and crates.io, PyPI does not know the repository.

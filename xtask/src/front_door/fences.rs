@@ -66,14 +66,19 @@ pub(super) fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// Returns the commands in the `sh` fences of a page, one per line, without comments.
-pub(super) fn commands(page: &str) -> Vec<String> {
-    let examples = examples(page);
-    let lines = examples.iter().flat_map(|example| example.commands.lines());
-    lines
-        .map(|line| line.split(" #").next().unwrap_or(line).trim().to_owned())
-        .filter(|line| !line.is_empty())
-        .collect()
+/// Returns the settings that a page shows first.
+pub(super) fn settings(page: &str) -> Option<String> {
+    let mut fences = fences(page).into_iter();
+    fences
+        .find(|fence| fence.info == "toml")
+        .map(|fence| fence.text)
+}
+
+/// Returns the calls that a page shows: fences without a word whose first line starts with an arrow.
+pub(super) fn transcripts(page: &str) -> Vec<String> {
+    let calls = |fence: &Fence<'_>| fence.info.is_empty() && fence.text.starts_with("-> ");
+    let fences = fences(page).into_iter();
+    fences.filter(calls).map(|fence| fence.text).collect()
 }
 
 /// Returns the code between single backticks in the text of a page, outside of fences.
@@ -99,7 +104,7 @@ pub(super) fn matches_output(shown: &str, actual: &str) -> bool {
     )
 }
 
-fn matches_line(shown: &str, actual: &str) -> bool {
+pub(super) fn matches_line(shown: &str, actual: &str) -> bool {
     let mut parts = shown.split(ANYTHING);
     let Some(mut rest) = actual.strip_prefix(parts.next().unwrap_or_default()) else {
         return false;
@@ -154,8 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn commands_have_no_comments() {
-        assert_eq!(commands(PAGE), ["one 'a#b'", "two", "three"]);
+    fn settings_and_calls_are_found() {
+        assert_eq!(settings(PAGE).as_deref(), Some("[`x`]\n"));
+        assert_eq!(settings("# A\n"), None);
+        let page = "```\n-> undo {}\n<- {}\n```\n\n```\nother\n```\n";
+        assert_eq!(transcripts(page), ["-> undo {}\n<- {}\n"]);
     }
 
     #[test]

@@ -6,11 +6,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use sectile_markdown::{
-    Anchors, FragmentResolution, LineIndex, Link, LinkList, Source, joined_path, links,
+    Anchors, FragmentResolution, LineIndex, Link, LinkForm, LinkList, Source, joined_path, links,
 };
 
 /// Pages outside of `docs`.
-const PAGES: [&str; 2] = ["README.md", "CONTRIBUTING.md"];
+const PAGES: [&str; 5] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+];
+/// Where readers find the files of the repository, and its front page.
+const FILES: &str = "https://github.com/sectile/sectile/blob/main/";
+const FRONT_PAGE: &str = "https://github.com/sectile/sectile#";
 const MANUAL: &str = "docs";
 const CONTENTS: &str = "docs/SUMMARY.md";
 /// Pages that are not part of the book.
@@ -31,6 +40,11 @@ pub(super) fn check(root: &Path) -> Result<usize> {
             if let Some(what) = problem(root, page, &source, link) {
                 let line = lines.position(link.span.start).line;
                 findings.push(format!("{page}:{line}: `{}` {what}", link.target()));
+            }
+        }
+        for (number, line) in (1..).zip(String::from_utf8_lossy(&bytes).lines()) {
+            for (target, what) in wrong_addresses(root, line) {
+                findings.push(format!("{page}:{number}: `{target}` {what}"));
             }
         }
     }
@@ -75,31 +89,56 @@ fn is_page(name: &str) -> bool {
 
 /// Returns what is wrong with a link, if anything.
 fn problem(root: &Path, page: &str, source: &Source<'_>, link: &Link) -> Option<&'static str> {
-    let missing = |anchors: &Anchors| {
-        let target = anchors.resolve(link.form, link.fragment_text());
-        let is_missing = matches!(
-            target,
-            FragmentResolution::Missing | FragmentResolution::MissingBlock
-        );
-        is_missing.then_some("names a heading that does not exist")
-    };
     if link.path.text.is_empty() {
-        return missing(&Anchors::new(source));
+        return missing_heading(&Anchors::new(source), link.form, link.fragment_text());
     }
     let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
     let Some(target) = joined_path(folder, &link.path.text) else {
         return Some("leads out of the repository");
     };
-    if !root.join(&target).exists() {
+    problem_at(root, &target, link.form, link.fragment_text())
+}
+
+/// Returns what is wrong with a link to a file of the repository, if anything.
+fn problem_at(root: &Path, target: &str, form: LinkForm, fragment: &str) -> Option<&'static str> {
+    if !root.join(target).exists() {
         return Some("leads to a file that does not exist");
     }
-    if link.fragment_text().is_empty() {
+    if fragment.is_empty() {
         return None;
     }
-    let Ok(bytes) = fs::read(root.join(&target)) else {
+    let Ok(bytes) = fs::read(root.join(target)) else {
         return Some("names a heading of something that is not a file");
     };
-    missing(&Anchors::new(&Source::new(&bytes)))
+    missing_heading(&Anchors::new(&Source::new(&bytes)), form, fragment)
+}
+
+fn missing_heading(anchors: &Anchors, form: LinkForm, fragment: &str) -> Option<&'static str> {
+    let is_missing = matches!(
+        anchors.resolve(form, fragment),
+        FragmentResolution::Missing | FragmentResolution::MissingBlock
+    );
+    is_missing.then_some("names a heading that does not exist")
+}
+
+/// Returns the addresses of our own repository in a line that are wrong, with what is wrong with them. On the site, where pages
+/// are read without the repository, they stand for relative links.
+fn wrong_addresses<'t>(
+    root: &Path,
+    line: &'t str,
+) -> impl Iterator<Item = (&'t str, &'static str)> {
+    let starts = [(FILES, ""), (FRONT_PAGE, "README.md#")];
+    starts.into_iter().flat_map(move |(start, page)| {
+        line.split(start).skip(1).filter_map(move |rest| {
+            let end = rest.find([')', '>', '"', ' ', '`']).unwrap_or(rest.len());
+            let target = format!("{page}{}", &rest[..end]);
+            let (path, fragment) = target.split_once('#').unwrap_or((&target, ""));
+            Some((
+                &rest[..end],
+                problem_at(root, path, LinkForm::Inline, fragment)?,
+            ))
+        })
+    })
 }
 
 /// Returns the pages of the manual that its table of contents does not list.
@@ -143,5 +182,23 @@ mod tests {
         let found = problems(wrong);
         assert_eq!(found.len(), 5);
         assert!(found.iter().all(Option::is_some), "{found:?}");
+    }
+
+    #[test]
+    fn addresses_of_the_repository_lead_to_files_and_headings() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let wrong = |line: &str| wrong_addresses(&root, line).count();
+        assert_eq!(
+            wrong(&format!(
+                "[a]({FILES}README.md) [b]({FRONT_PAGE}install) {FILES}docs"
+            )),
+            0
+        );
+        assert_eq!(
+            wrong(&format!(
+                "[a]({FILES}GONE.md) [b]({FRONT_PAGE}gone) {FILES}README.md#x"
+            )),
+            3
+        );
     }
 }

@@ -608,7 +608,7 @@ Examples:
   sectile connect claude-code --root ~/notes           print the entry
   sectile connect cursor --root ~/notes --write        put it into Cursor's file
   sectile connect claude-code --scope user --write     for all projects, not only the current folder
-  sectile connect gemini --url https://notes.example.com/mcp --key-env SECTILE_KEY --write
+  sectile connect gemini --url https://notes.example.com/mcp --key-env NOTES_KEY --write
                                                        a server that runs elsewhere")]
 pub(super) struct ConnectArgs {
     /// The client to connect.

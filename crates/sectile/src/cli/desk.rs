@@ -44,6 +44,11 @@ const SHELL_WORDS: &[(&str, &str)] = &[
     ("`since`", "`--since`"),
     ("`cursor`", "`--cursor`"),
     ("scope \"subtree\"", "`--subtree`"),
+    // In a shell, a hint comes after everything else.
+    (
+        "the two texts below, then call again with the new base",
+        "the two texts above, and run the command again with the new `--base`",
+    ),
 ];
 
 /// A budget that nothing exceeds, for people who asked to see all of it.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::super::WHEEL;
 use super::super::index::launcher_file;
 use super::super::targets::System;
 use super::{Checkup, EmptyEnvironment, unpack_tar_gz};
@@ -136,22 +137,18 @@ pub(super) fn wheel(checkup: &Checkup<'_>) -> Result<Option<String>> {
         "--no-index",
         "--find-links",
         &release,
-        "sectile",
+        WHEEL,
     ];
     environment.run(&[python.as_os_str()], &pip)?;
-    checkup.use_program(&environment, &[home.join("bin/sectile").as_os_str()])?;
+    for command in ["sectile", WHEEL] {
+        checkup.use_program(&environment, &[home.join("bin").join(command).as_os_str()])?;
+    }
     if let Some(missing) = install::RELEASE_TOOLS.missing(&checkup.outside) {
         return Ok(Some(format!("uv was not tried: {missing}")));
     }
     let tools = install::RELEASE_TOOLS.python(&checkup.outside);
     let uvx = tools.with_file_name("uvx");
-    let from = [
-        "--offline",
-        "--no-index",
-        "--find-links",
-        &*release,
-        "sectile",
-    ];
+    let from = ["--offline", "--no-index", "--find-links", &*release, WHEEL];
     let words: Vec<&OsStr> = std::iter::once(uvx.as_os_str())
         .chain(from.map(OsStr::new))
         .collect();
