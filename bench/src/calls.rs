@@ -12,8 +12,9 @@ use serde_json::json;
 
 use crate::{
     corpus,
-    measure::{Report, middle, time},
+    measure::{middle, time},
     parse,
+    report::Report,
     server::{Server, message},
 };
 

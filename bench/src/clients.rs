@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use crate::{
     Bench,
     hosted::{ISSUER, Process, SECRET, open_session, post, resident, token},
-    measure::{Report, per_mille},
+    measure::per_mille,
     processes::on_all_cores,
+    report::{Report, Verdict},
 };
 
 const SESSIONS: usize = 10_000;
@@ -244,7 +245,7 @@ fn flat(report: &mut Report, what: &str, after: &[u64]) {
             "{growth:.2} (target {FLAT}; {} MB after each quarter)",
             quarters.join(", ")
         ),
-        growth <= FLAT,
+        Verdict::at_most(growth, FLAT),
     );
 }
 
@@ -315,7 +316,7 @@ fn tenants(report: &mut Report, bench: &Bench) -> Result<()> {
     report.line(
         "two callers, errors of the other",
         &format!("{errors} of {count} (target 0)"),
-        errors == 0,
+        Verdict::at_most(errors, 0_usize),
     );
     let (before, with) = (per_mille(&mut alone, 990), per_mille(&mut beside, 990));
     let target = (before * 10).max(Duration::from_millis(250));
@@ -326,7 +327,7 @@ fn tenants(report: &mut Report, bench: &Bench) -> Result<()> {
             per_mille(&mut beside, 500),
             per_mille(&mut alone, 500)
         ),
-        with <= target,
+        Verdict::at_most(with, target),
     );
     Ok(())
 }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use self::folder::DeskFolder;
-use crate::{Bench, measure::Report, notebook::prose};
+use crate::{Bench, notebook::prose, report::Report};
 
 const NOTES: usize = 20_000;
 const FEW_NOTES: usize = 2_000;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Bench,
-    measure::Report,
     processes::{memory, on_all_cores},
+    report::{Report, Verdict},
 };
 
 const CONNECTIONS: usize = 64;
@@ -203,7 +203,7 @@ fn throughput(report: &mut Report, bench: &Bench) -> Result<()> {
             "{:.0} % (target 60 % or more; {ours_rate:.0} / {theirs_rate:.0} a second)",
             share * 100.0
         ),
-        share >= 0.6,
+        Verdict::at_least(share, 0.6),
     );
     let p50 = median(ours.iter().map(|seen| seen.p50).collect());
     let p99 = median(ours.iter().map(|seen| seen.p99).collect());
@@ -215,7 +215,7 @@ fn throughput(report: &mut Report, bench: &Bench) -> Result<()> {
             p99 / 1e3,
             p50 / 1e3
         ),
-        p99 < 10.0 * p50,
+        Verdict::at_most(p99 / p50, 10.0),
     );
     flat_memory(report, bench, &product, &token)
 }
@@ -241,7 +241,7 @@ fn flat_memory(report: &mut Report, bench: &Bench, product: &Process, token: &st
             last >> 20,
             before >> 20
         ),
-        growth <= 1.1,
+        Verdict::at_most(growth, 1.1),
     );
     if let Some(time) = bench.soak {
         let seen = load(bench, product.address, time, usize::MAX, token)?;
@@ -258,7 +258,7 @@ fn flat_memory(report: &mut Report, bench: &Bench, product: &Process, token: &st
                 end as f64 / last as f64,
                 end >> 20
             ),
-            end as f64 <= 1.1 * last as f64,
+            Verdict::at_most(end as f64 / last as f64, 1.1),
         );
     }
     Ok(())
@@ -309,7 +309,7 @@ fn idle_sessions(report: &mut Report, bench: &Bench) -> Result<()> {
             grown >> 20,
             (grown / count as u64) >> 10
         ),
-        grown < 64 << 20,
+        Verdict::at_most(grown, 64_u64 << 20),
     );
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Speed of Sectile, printed as ratios against a baseline run at the same time on the same machine.
 //!
-//! Run by `cargo xtask bench`, which builds the binaries first. Exits with 1 if a target was missed.
+//! Run by `cargo xtask bench`, which builds the binaries first. Exits with 1 if a target was missed or,
+//! with `--compare`, if a figure is worse than in all saved runs.
 
 #![expect(
     clippy::disallowed_methods,
@@ -19,6 +20,7 @@ mod measure;
 mod notebook;
 mod parse;
 mod processes;
+mod report;
 mod retrieval;
 mod server;
 mod tasks;
@@ -31,7 +33,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-use measure::Report;
+use report::Report;
 
 /// The options of a run.
 struct Bench {
@@ -46,6 +48,10 @@ struct Bench {
     soak: Option<Duration>,
     /// The program of another version, to be measured beside this one.
     against: Option<PathBuf>,
+    /// The file to add this run to.
+    save: Option<PathBuf>,
+    /// The file of saved runs that this one is compared with.
+    compare: Option<PathBuf>,
 }
 
 impl Bench {
@@ -94,7 +100,7 @@ fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args().skip(1);
     let mut quick = false;
     let mut only = Vec::new();
-    let (mut soak, mut against) = (None, None);
+    let (mut soak, mut against, mut save, mut compare) = (None, None, None, None);
     let mut data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -105,6 +111,8 @@ fn main() -> Result<ExitCode> {
                 let program = arguments.next().context("--against takes a program")?;
                 against = Some(std::path::absolute(program)?);
             }
+            "--save" => save = arguments.next().map(PathBuf::from),
+            "--compare" => compare = arguments.next().map(PathBuf::from),
             "--soak" => {
                 let seconds = arguments.next().context("--soak takes seconds")?;
                 soak = Some(Duration::from_secs(seconds.parse()?));
@@ -130,16 +138,28 @@ fn main() -> Result<ExitCode> {
         data,
         soak,
         against,
+        save,
+        compare,
     };
     warn_of_load();
     let mut report = Report::default();
     for (name, measure) in GROUPS {
         let is_usual = only.is_empty() && !LONG_GROUPS.contains(&name);
         if is_usual || only.iter().any(|wanted| wanted == name) {
+            report.begin(name);
             measure(&mut report, &bench).with_context(|| format!("measuring `{name}`"))?;
         }
     }
-    Ok(if report.all_met() {
+    report.print_table();
+    // Compared before it is saved: the file may be the same.
+    let no_worse = match &bench.compare {
+        Some(file) => report.compare(file, quick)?,
+        None => report.all_met(),
+    };
+    if let Some(file) = &bench.save {
+        report.save(file, quick)?;
+    }
+    Ok(if no_worse {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! Medians, pairs measured in turns, and a report that records whether every target was met.
+//! Medians, and pairs measured in turns.
 
 use std::{
     alloc::System,
@@ -54,45 +54,4 @@ pub(crate) fn interleaved(
         (0..rounds).map(|_| (time(&mut a), time(&mut b))).collect();
     let (first, second) = pairs.into_iter().unzip();
     (middle(first), middle(second))
-}
-
-/// A report, printed line by line.
-#[derive(Default)]
-pub(crate) struct Report {
-    missed: usize,
-}
-
-impl Report {
-    /// Reports a time as a multiple of a baseline, with its target.
-    pub(crate) fn ratio(&mut self, what: &str, time: Duration, yardstick: Duration, target: f64) {
-        let ratio = time.as_secs_f64() / yardstick.as_secs_f64();
-        let figures = format!("{ratio:.2} (target {target:.1}; {time:.1?} / {yardstick:.1?})");
-        self.line(what, &figures, ratio <= target);
-    }
-
-    /// Reports how many times as long the alternative takes, with the least factor to reach.
-    pub(crate) fn faster(&mut self, what: &str, time: Duration, slower: Duration, target: f64) {
-        let ratio = slower.as_secs_f64() / time.as_secs_f64();
-        let figures =
-            format!("{ratio:.0} times (target {target:.0} or more; {slower:.1?} / {time:.1?})");
-        self.line(what, &figures, ratio >= target);
-    }
-
-    /// Reports a figure without a target.
-    pub(crate) fn seen(&mut self, what: &str, figures: &str) {
-        println!("       {what}: {figures}");
-    }
-
-    /// Reports any other figure that has a target.
-    pub(crate) fn line(&mut self, what: &str, figures: &str, met: bool) {
-        self.missed += usize::from(!met);
-        println!(
-            "{} {what}: {figures}",
-            if met { "met   " } else { "MISSED" }
-        );
-    }
-
-    pub(crate) fn all_met(&self) -> bool {
-        self.missed == 0
-    }
 }

@@ -16,7 +16,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use self::library::{LIBRARY, NotebookLibrary};
-use crate::{Bench, measure::Report, server::Server};
+use crate::{Bench, report::Report, server::Server};
 
 const NOTES: usize = 20_000;
 const FEW_NOTES: usize = 2_000;

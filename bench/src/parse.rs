@@ -8,7 +8,8 @@ use sectile_markdown::Source;
 
 use crate::{
     corpus,
-    measure::{self, Report, time},
+    measure::{self, time},
+    report::{Report, Verdict},
 };
 
 /// Runs the parser once over `text`.
@@ -67,7 +68,7 @@ pub(crate) fn growth(report: &mut Report) {
         report.line(
             &format!("{name}: model / parser at 0.25, 1 and 4 MB"),
             &shown.join("  "),
-            largest <= ratios[0].max(1.0) * 1.5,
+            Verdict::at_most(largest, ratios[0].max(1.0) * 1.5),
         );
     }
 }
@@ -84,7 +85,7 @@ pub(crate) fn memory(report: &mut Report) -> Result<()> {
             text.len() >> 20
         ),
         &kept.to_string(),
-        kept < 10_000,
+        Verdict::at_most(kept, 10_000_usize),
     );
     drop(black_box(document));
     let many = "# heading\n\ntext\n\n".repeat(100_000);
@@ -94,7 +95,7 @@ pub(crate) fn memory(report: &mut Report) -> Result<()> {
     report.line(
         "bytes kept per heading, of 100,000",
         &each.to_string(),
-        each < 400,
+        Verdict::at_most(each, 400_usize),
     );
     Ok(())
 }

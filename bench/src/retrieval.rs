@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use sectile_retrieval::{Embedder, built_in, transformer};
 
-use crate::{Bench, measure::Report};
+use crate::{Bench, report::Report};
 
 pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let models: [&dyn Embedder; 2] = [built_in()?, transformer()?];

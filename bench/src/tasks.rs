@@ -13,7 +13,11 @@ use std::{path::Path, process::Command};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Bench, measure::Report, server::Server};
+use crate::{
+    Bench,
+    report::{Report, Verdict},
+    server::Server,
+};
 
 /// The file system server, below `target/outside/node`.
 const FILE_SERVER: &str =
@@ -209,7 +213,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
             "{share:.3} (target {SHARE:.3}; without the {} that it cannot do)",
             total.impossible
         );
-        report.line(&what, &figures, share <= SHARE);
+        report.line(&what, &figures, Verdict::at_most(share, SHARE));
     }
     parties.into_iter().try_for_each(Party::stop)
 }

@@ -26,6 +26,12 @@ pub(crate) struct BenchArgs {
     /// Measure the program of another version by turns with this one, in the groups that can (`scale`).
     #[arg(long, value_name = "PROGRAM")]
     against: Option<PathBuf>,
+    /// Add this run to a file.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Fail only if a figure is worse than in all runs of a file by more than a quarter.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
     #[command(flatten)]
     data: eval::DataArgs,
 }
@@ -71,6 +77,11 @@ pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     }
     if let Some(program) = &args.against {
         measurements.arg("--against").arg(program);
+    }
+    for (flag, file) in [("--save", &args.save), ("--compare", &args.compare)] {
+        if let Some(file) = file {
+            measurements.arg(flag).arg(file);
+        }
     }
     process::run(&mut measurements).map(|()| None)
 }

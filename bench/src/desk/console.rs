@@ -16,7 +16,8 @@ use crate::{
     Bench,
     corpus::ordinary_notes,
     hosted::{Process, open_session, post},
-    measure::{Report, middle},
+    measure::middle,
+    report::{Report, Verdict},
 };
 
 const FIRST_PAGE: Duration = Duration::from_millis(100);
@@ -96,7 +97,7 @@ fn measure_pages(report: &mut Report, bench: &Bench, folder: &DeskFolder) -> Res
     ] {
         let time = middle(times);
         let figures = format!("{time:.1?} (target {target:.0?}); load {}", load());
-        report.line(&what, &figures, time <= target);
+        report.line(&what, &figures, Verdict::at_most(time, target));
     }
     report.seen("page of changes, p50", &format!("{:.1?}", middle(changes)));
     Ok(())

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::{asked, folder::DeskFolder, load};
 use crate::{
     Bench,
-    measure::{Report, middle, per_mille},
+    measure::{middle, per_mille},
     notebook::indexing::megabytes,
     processes::{memory, processor_time},
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -192,5 +193,5 @@ fn targeted(report: &mut Report, what: &str, times: &CallTimes, target: Duration
         "p50 {half:.2?} (target {target:.0?}), p99 {nearly_all:.2?}, processor time {processor:.2?}; load {}",
         load()
     );
-    report.line(what, &figures, *half <= target);
+    report.line(what, &figures, Verdict::at_most(*half, target));
 }

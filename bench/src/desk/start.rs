@@ -13,9 +13,10 @@ use serde_json::Value;
 use super::{asked, folder::DeskFolder, load};
 use crate::{
     Bench,
-    measure::{Report, middle},
+    measure::middle,
     notebook::indexing::megabytes,
     processes::{finish, memory, on_all_cores, processor_time},
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -75,7 +76,7 @@ pub(super) fn from_nothing(
     report.line(
         "most memory until then",
         &figures,
-        (1..=MOST_MEMORY).contains(&peak),
+        Verdict::at_most(peak, MOST_MEMORY).and(peak > 0),
     );
     let share = best.cache as f64 / bytes as f64;
     let figures = format!(
@@ -85,14 +86,14 @@ pub(super) fn from_nothing(
     report.line(
         "cache on disk / bytes of the notes",
         &figures,
-        share <= MOST_SHARE,
+        Verdict::at_most(share, MOST_SHARE),
     );
     let first = middle(seen.iter().map(|one| one.first).collect());
     let figures = format!("{first:.1?} (target {FIRST:.0?})");
     report.line(
         "first search on a folder never seen",
         &figures,
-        first <= FIRST,
+        Verdict::at_most(first, FIRST),
     );
     Ok(())
 }
@@ -168,7 +169,7 @@ pub(super) fn again(
             folder.count
         ),
         &figures,
-        usual <= AGAIN,
+        Verdict::at_most(usual, AGAIN),
     );
     Ok(())
 }

@@ -10,12 +10,7 @@ use super::{
     folder::{DeskFolder, EDITED},
     load,
 };
-use crate::{
-    Bench,
-    measure::{Report, middle},
-    processes::processor_time,
-    server::Server,
-};
+use crate::{Bench, measure::middle, processes::processor_time, report::Report, server::Server};
 
 const MOST: f64 = 1.2;
 /// The number of edits before the other server's turn; see the edits of the editor itself.

@@ -15,13 +15,14 @@ use serde_json::{Value, json};
 use crate::{
     Bench,
     desk::start::files_below,
-    measure::{Report, middle, per_mille},
+    measure::{middle, per_mille},
     notebook::{
         indexing::megabytes,
         prose::{self, Note},
         words::Words,
     },
     processes::{finish, memory, on_all_cores, processor_time},
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -65,7 +66,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         "a changed page at the next call, {} pages / {}",
         manual.count, few.count
     );
-    report.line(&what, &figures, growth <= MOST_GROWTH);
+    report.line(&what, &figures, Verdict::at_most(growth, MOST_GROWTH));
     Ok(())
 }
 
@@ -201,7 +202,7 @@ fn again(report: &mut Report, bench: &Bench, manual: &Manual, questions: &[Strin
         "start on {} pages with a filled cache to first answer",
         manual.count
     );
-    report.line(&what, &figures, usual <= AGAIN);
+    report.line(&what, &figures, Verdict::at_most(usual, AGAIN));
     Ok(())
 }
 
@@ -230,7 +231,7 @@ fn searching(
         "search among {} pages, {count} questions, stdio",
         manual.count
     );
-    report.line(&what, &figures, half <= SEARCH);
+    report.line(&what, &figures, Verdict::at_most(half, SEARCH));
     server.stop()
 }
 

@@ -13,7 +13,8 @@ use sectile_markdown::Source;
 use super::{NOTE, Workplace, memory};
 use crate::{
     Bench,
-    measure::{Report, middle, time, timed},
+    measure::{middle, time, timed},
+    report::Report,
 };
 
 const DOCUMENT_BYTES: usize = 100_000;

@@ -11,7 +11,8 @@ use sectile_vault::Editor;
 use super::{NOTE, Workplace, memory, options};
 use crate::{
     Bench,
-    measure::{Report, middle, timed},
+    measure::{middle, timed},
+    report::Report,
 };
 
 /// A small document, so that the cost of the history stands out.

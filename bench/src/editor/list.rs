@@ -9,7 +9,8 @@ use serde_json::json;
 use super::{NOTE, memory};
 use crate::{
     Bench, corpus,
-    measure::{Report, middle, time},
+    measure::{middle, time},
+    report::Report,
     server::Server,
 };
 

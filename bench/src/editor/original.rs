@@ -6,11 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::NOTE;
-use crate::{
-    Bench, corpus,
-    measure::{Report, middle},
-    server::Server,
-};
+use crate::{Bench, corpus, measure::middle, report::Report, server::Server};
 
 const DOCUMENT_BYTES: usize = 1_000_000;
 const PROGRAM: &str = "outside/original/bin/quantalogic-markdown-mcp";

@@ -20,8 +20,9 @@ use super::{
 };
 use crate::{
     Bench,
-    measure::{Report, middle, per_mille},
+    measure::{middle, per_mille},
     processes::{finish, quickly},
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -144,7 +145,7 @@ fn load(
             cut,
             copied
         ),
-        share >= 0.6,
+        Verdict::at_least(share, 0.6),
     );
     // A graph is built when something changes in a collection that is large enough and has none yet.
     library.edit(0, 1)?;

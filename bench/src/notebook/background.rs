@@ -16,8 +16,9 @@ use super::{
 };
 use crate::{
     Bench,
-    measure::{Report, middle},
+    measure::middle,
     processes::{finish, on_all_cores},
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -107,7 +108,7 @@ pub(super) fn run(
         middle(beside),
         middle(alone)
     );
-    report.line(&what, &figures, ratio <= MOST);
+    report.line(&what, &figures, Verdict::at_most(ratio, MOST));
     Ok(())
 }
 

@@ -13,8 +13,9 @@ use super::{
 };
 use crate::{
     Bench,
-    measure::{Report, middle, timed},
+    measure::{middle, timed},
     processes::quickly,
+    report::Report,
     server::Server,
 };
 

@@ -18,8 +18,9 @@ use serde_json::Value;
 use super::library::{LIBRARY, NotebookLibrary};
 use crate::{
     Bench,
-    measure::{Report, middle, timed},
+    measure::{middle, timed},
     processes::{ProcessOutput, finish, on_all_cores, quickly},
+    report::{Report, Verdict},
 };
 
 const OTHER: &str = "outside/iwe/bin/iwe";
@@ -83,13 +84,13 @@ pub(super) fn from_nothing(
         report.line(
             &format!("{what} / iwe find --lexical"),
             &format!("{ratio:.2} (target 0.33; {our_time:.1?} / {their_time:.1?})"),
-            ratio <= 1.0 / 3.0,
+            Verdict::at_most(ratio, 1.0 / 3.0),
         );
         report.seen("memory of iwe", &megabytes(peak(&theirs)));
     }
     let figures = format!("{} (target under 300 MB)", megabytes(peak(&ours)));
-    let is_little = (1..MOST_MEMORY).contains(&peak(&ours));
-    report.line("most memory while indexing", &figures, is_little);
+    let verdict = Verdict::at_most(peak(&ours), MOST_MEMORY).and(peak(&ours) > 0);
+    report.line("most memory while indexing", &figures, verdict);
     let bytes: u64 = files(&folder(&library.index())?)?.values().sum();
     report.seen("the index on disk", &megabytes(bytes));
     Ok(())

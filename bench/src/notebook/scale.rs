@@ -15,8 +15,9 @@ use super::{
 use crate::{
     Bench,
     corpus::Dice,
-    measure::{Report, per_mille},
+    measure::per_mille,
     processes::{finish, memory, on_all_cores},
+    report::Report,
     server::Server,
 };
 

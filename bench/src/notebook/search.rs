@@ -13,8 +13,9 @@ use super::{
 };
 use crate::{
     Bench,
-    measure::{Report, per_mille},
+    measure::per_mille,
     processes::memory,
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -44,7 +45,7 @@ pub(super) fn run(
             megabytes(resident),
             megabytes(private)
         ),
-        resident < MOST_MEMORY,
+        Verdict::at_most(resident, MOST_MEMORY),
     );
     settle(&mut server, questions)?;
     let mut times = Vec::with_capacity(questions.len());
@@ -65,11 +66,11 @@ pub(super) fn run(
         library.count,
         questions.len()
     );
-    let is_met = half < USUAL && nearly_all < SLOW;
     let figures = format!(
         "p50 {half:.2?} (target {USUAL:.0?}), p90 {most:.2?}, p99 {nearly_all:.2?} (target {SLOW:.0?})"
     );
-    report.line(&what, &figures, is_met);
+    let verdict = Verdict::at_most(half, USUAL).and(nearly_all < SLOW);
+    report.line(&what, &figures, verdict);
     let figures = format!(
         "{results}, {empty} questions without any; slowest {:.1?}: {}",
         slowest.0, slowest.1

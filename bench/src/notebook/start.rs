@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     Bench,
-    measure::{Report, middle},
+    measure::middle,
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -40,6 +41,6 @@ pub(super) fn run(
     let figures = format!(
         "{first:.1?} (target {TARGET:.0?}; a collection entered {entered:.1?}, first search answered {found:.1?})"
     );
-    report.line(&what, &figures, first <= TARGET);
+    report.line(&what, &figures, Verdict::at_most(first, TARGET));
     Ok(())
 }

@@ -17,7 +17,10 @@ use super::{
     sets::SETS,
     yardstick::{self, Vectors},
 };
-use crate::{Bench, measure::Report};
+use crate::{
+    Bench,
+    report::{Report, Verdict},
+};
 
 /// The whole, in the millionths that weights are given in.
 const WHOLE: u64 = 1_000_000;
@@ -249,7 +252,7 @@ fn judge(
         report.line(
             &format!("words and {name} on {set}"),
             &format!("{reached:.1} (target {target:.1}{whose}; words {below:.1})"),
-            reached >= target.max(below),
+            Verdict::at_least(reached, target.max(below)),
         );
     }
 }

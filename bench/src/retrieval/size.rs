@@ -8,8 +8,9 @@ use sectile_retrieval::Embedder;
 use super::model_folder;
 use crate::{
     Bench,
-    measure::{Report, middle},
+    measure::middle,
     processes,
+    report::{Report, Verdict},
     server::Server,
 };
 
@@ -41,7 +42,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
                 "not in the program"
             }
         );
-        report.line(&name, &figures, file.len() <= most);
+        report.line(&name, &figures, Verdict::at_most(file.len(), most));
     }
     let share = inside * 100 / program.len().max(1);
     let figures = format!("{} bytes, {share} % of them models", program.len());
@@ -74,6 +75,10 @@ fn start(report: &mut Report, bench: &Bench) -> Result<()> {
     ensure!(!times.is_empty(), "nothing was started");
     let time = middle(times);
     let figures = format!("{time:.1?} (target {START:.0?})");
-    report.line("start to first answer", &figures, time <= START);
+    report.line(
+        "start to first answer",
+        &figures,
+        Verdict::at_most(time, START),
+    );
     Ok(())
 }

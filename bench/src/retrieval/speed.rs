@@ -10,7 +10,10 @@ use anyhow::{Context as _, Result, ensure};
 use sectile_retrieval::{Embedder, TransformerModel};
 
 use super::{model_folder, yardstick::Onnx};
-use crate::{Bench, measure::Report};
+use crate::{
+    Bench,
+    report::{Report, Verdict},
+};
 
 /// The number of tokens of a text, including its start and end tokens.
 const TOKENS: usize = 128;
@@ -67,18 +70,18 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
         report.line(
             &format!("{half} against {all}, {end}"),
             &format!("{depth:.2} times as fast (target {HALF_AS_DEEP} or more)"),
-            depth >= HALF_AS_DEEP,
+            Verdict::at_least(depth, HALF_AS_DEEP),
         );
         if onnx.is_some() {
             report.line(
                 &format!("{all} against ONNX Runtime f32 with the same, {end}"),
                 &format!("{same:.2} times as fast (target {SAME_SHAPE} or more)"),
-                same >= SAME_SHAPE,
+                Verdict::at_least(same, SAME_SHAPE),
             );
             report.line(
                 &format!("{half} against ONNX Runtime f32 with {all}, {end}"),
                 &format!("{other:.2} times as fast (target {HALF_AS_DEEP} or more)"),
-                other >= HALF_AS_DEEP,
+                Verdict::at_least(other, HALF_AS_DEEP),
             );
         }
     }

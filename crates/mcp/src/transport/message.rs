@@ -3,6 +3,7 @@
 //! Both transports use this before rmcp sees anything: on its own, rmcp drops what it cannot decode.
 
 mod bounds;
+mod tool_call;
 
 use std::borrow::Cow;
 
@@ -14,6 +15,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 use self::bounds::{MessageExtent, extent, is_short, keep_essentials, shortened};
+use self::tool_call::plain_call;
 
 /// The reason a message is rejected.
 #[derive(Debug)]
@@ -44,6 +46,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedMessage, Rejection> {
                 "Invalid Request: the message holds too many values. Send 65,536 at most.";
             return Err(Rejection::Answer(Box::new(invalid_request(message, None))));
         }
+    }
+    if let Some(message) = plain_call(&bytes) {
+        check_ids(&message)?;
+        return Ok(DecodedMessage {
+            message,
+            mended: false,
+        });
     }
     let mut message = serde_json::from_slice(&bytes).map_err(|_| explain(&bytes))?;
     check_ids(&message)?;

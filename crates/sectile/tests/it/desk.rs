@@ -20,6 +20,8 @@ mod fetch;
 mod greeting;
 /// What is hidden answers like what does not exist.
 mod hidden;
+/// What many clients see at the same time.
+mod linearizable;
 /// The edges of `links`.
 mod links;
 /// The lists of `outline` and `changes`.

@@ -72,7 +72,10 @@ fn settled_walk(seen: Vec<(String, Value)>) -> Vec<(String, Value)> {
 }
 
 /// Asks a server over HTTP, in a session where the era has them.
-fn over_http<'h>(server: &'h Http<'_>, era: Era) -> impl FnMut(&str, Value) -> Value + 'h {
+pub(super) fn over_http<'h>(
+    server: &'h Http<'_>,
+    era: Era,
+) -> impl FnMut(&str, Value) -> Value + 'h {
     let session = (era == Era::Handshake).then(|| {
         let opened = server.post(era, &initialize(0));
         opened.header("Mcp-Session-Id").map(str::to_owned)
