@@ -66,39 +66,49 @@ pub(super) struct Step {
 pub(super) fn order(start: &State, steps: &[Step]) -> Result<Vec<usize>, Vec<usize>> {
     let mut seen = HashSet::new();
     let mut longest = Vec::new();
-    // The states after each step of the order, and where to go on from there.
-    let mut path: Vec<(usize, State)> = Vec::new();
+    // The steps so far, the state after each, and which ones to try in its place.
+    let mut path: Vec<(usize, State, usize)> = Vec::new();
     let mut is_done = vec![false; steps.len()];
     let mut next = 0;
     loop {
         if path.len() == steps.len() {
-            return Ok(path.into_iter().map(|(at, _)| at).collect());
+            return Ok(path.into_iter().map(|(at, ..)| at).collect());
         }
-        let state = path.last().map_or(start, |(_, state)| state);
+        let state = path.last().map_or(start, |(_, state, _)| state);
         let left = (0..steps.len()).filter(|at| !is_done[*at]);
         let first_end = left.map(|at| steps[at].ended).min().unwrap_or_default();
-        let may_come_next = |at: &usize| !is_done[*at] && steps[*at].began < first_end;
-        let found = (next..steps.len()).filter(may_come_next).find_map(|at| {
-            let after = steps[at].action.apply(state)?;
+        let outcomes = (0..steps.len())
+            .filter(|at| !is_done[*at] && steps[*at].began < first_end)
+            .filter_map(|at| Some((at, steps[at].action.apply(state)?)));
+        let outcomes: Vec<(usize, State)> = outcomes.collect();
+        // What changes nothing may as well come now: whatever could follow without it can follow it.
+        let unchanged = outcomes.iter().position(|(_, after)| after == state);
+        let (mut outcomes, alone) = match unchanged {
+            Some(at) if next == 0 => (vec![outcomes[at].clone()], true),
+            Some(_) => (Vec::new(), true),
+            None => (outcomes, false),
+        };
+        outcomes.retain(|(at, _)| *at >= next);
+        let found = outcomes.into_iter().find(|(at, after)| {
             let mut done = is_done.clone();
-            done[at] = true;
-            seen.insert((done, after.clone())).then_some((at, after))
+            done[*at] = true;
+            seen.insert((done, after.clone()))
         });
         match found {
-            Some(entry) => {
-                is_done[entry.0] = true;
-                path.push(entry);
+            Some((at, after)) => {
+                is_done[at] = true;
+                path.push((at, after, if alone { steps.len() } else { at + 1 }));
                 if path.len() > longest.len() {
-                    longest = path.iter().map(|(at, _)| *at).collect();
+                    longest = path.iter().map(|(at, ..)| *at).collect();
                 }
                 next = 0;
             }
             None => {
-                let Some((at, _)) = path.pop() else {
+                let Some((at, _, others)) = path.pop() else {
                     return Err(longest);
                 };
                 is_done[at] = false;
-                next = at + 1;
+                next = others;
             }
         }
     }
