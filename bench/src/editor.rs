@@ -119,7 +119,7 @@ fn request(operation: Operation, name: &str) -> WriteRequest {
 }
 
 /// Returns the options of all editors in the benchmarks, which share one key.
-fn options() -> EditorOptions {
+pub(crate) fn options() -> EditorOptions {
     EditorOptions::new(JournalKey::new(&[7; JournalKey::BYTES]), now)
 }
 

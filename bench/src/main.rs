@@ -20,6 +20,7 @@ mod measure;
 mod notebook;
 mod parse;
 mod processes;
+mod replay;
 mod report;
 mod retrieval;
 mod server;
@@ -97,7 +98,10 @@ const GROUPS: [(&str, Group); 18] = [
 ];
 
 fn main() -> Result<ExitCode> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if(|first| first == "replay").is_some() {
+        return replay::run(arguments);
+    }
     let mut quick = false;
     let mut only = Vec::new();
     let (mut soak, mut against, mut save, mut compare) = (None, None, None, None);

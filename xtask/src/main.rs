@@ -25,6 +25,7 @@ mod pictures;
 mod process;
 mod reference;
 mod remote;
+mod replay;
 mod servers;
 mod sets;
 mod site;
@@ -88,6 +89,8 @@ enum Chore {
     Sets,
     /// Measure speed, as ratios against something run at the same time. Needs an idle machine.
     Bench(bench::BenchArgs),
+    /// Do again what people did to Markdown in git histories: edits, merges and renames, with Sectile.
+    Replay(replay::ReplayArgs),
 }
 
 fn main() -> ExitCode {
@@ -126,6 +129,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Servers => servers::run(repo),
         Chore::Sets => sets::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
+        Chore::Replay(args) => replay::run(repo, &args),
     }
 }
 
