@@ -17,7 +17,7 @@ pub use self::{
         caller::Progress,
         connection::Connection,
         context::CallContext,
-        elicitation::Confirmation,
+        elicitation::{Confirmation, Form, FormReply},
         error::{
             Detail, Envelope, ErrorList, ErrorResponse, ErrorRow, Failure, FailureKind,
             RefusedCall, frame_errors,
@@ -37,11 +37,12 @@ pub use self::{
             CREDENTIAL, Console, ConsoleAsset, ConsoleNotice, ConsolePage, FORM_TOKEN, MenuEntry,
             PageAnswer, PageMethod, PageRequest, SIGN_IN, SIGN_OUT,
         },
+        content::{ContentPart, MediaContent},
         listing::CacheHint,
         naming::{names_tool, texts_without},
         prompt::{Prompt, PromptArgument},
         resource::{
-            Resource, ResourceListing, ResourceNotice, ResourceTemplate, ResourceText, Resources,
+            Resource, ResourceContent, ResourceListing, ResourceNotice, ResourceTemplate, Resources,
         },
         schema::{JsonObject, input_schema, output_schema},
         skill::{OpenedSkills, SkillFiles, SkillPurpose, Skills, encoded_path},

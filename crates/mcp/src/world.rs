@@ -3,6 +3,7 @@
 pub(crate) mod app;
 pub(crate) mod completion;
 pub(crate) mod console;
+pub(crate) mod content;
 pub(crate) mod listing;
 pub(crate) mod naming;
 pub(crate) mod prompt;

@@ -26,10 +26,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallContext, Confirmation, Connection, Pace, Surface,
+    CallContext, Connection, Form, FormReply, Pace, Surface,
     access::Identity,
     call::{
-        elicitation::{self, ElicitationRounds, form},
+        elicitation::{self, ElicitationRounds},
         policy::CallerRole,
         request_facts::RequestFacts,
     },
@@ -80,7 +80,7 @@ pub(crate) enum ElicitationMode {
 /// A message from a handler to the client.
 enum ClientMessage {
     Report(ProgressNotificationParam),
-    Ask(String, oneshot::Sender<Confirmation>),
+    Ask(Form, oneshot::Sender<FormReply>),
 }
 
 /// Sends messages from a handler to the client.
@@ -89,12 +89,12 @@ pub(crate) struct ClientSender(mpsc::UnboundedSender<ClientMessage>);
 
 impl ClientSender {
     /// Waits for the answer, so it must never be called where blocking is forbidden. No channel exists there.
-    pub(crate) fn ask(&self, question: &str) -> Confirmation {
+    pub(crate) fn ask(&self, form: &Form) -> FormReply {
         let (answer, answered) = oneshot::channel();
-        let sent = self.0.send(ClientMessage::Ask(question.to_owned(), answer));
+        let sent = self.0.send(ClientMessage::Ask(form.clone(), answer));
         // The channel is closed if the call has ended without its handler.
         let answer = sent.ok().and_then(|()| answered.blocking_recv().ok());
-        answer.unwrap_or(Confirmation::Declined)
+        answer.unwrap_or(FormReply::Declined)
     }
 }
 
@@ -229,11 +229,11 @@ impl ClientChannel {
                 Err(_) => return,
             };
             match errand {
-                ClientMessage::Ask(question, answer) => {
+                ClientMessage::Ask(form, answer) => {
                     let began = Instant::now();
-                    let confirmation = self.ask(question).await;
+                    let reply = self.ask(form).await;
                     deadline += began.elapsed();
-                    if answer.send(confirmation).is_err() {
+                    if answer.send(reply).is_err() {
                         tracing::debug!("a handler did not wait for its answer");
                     }
                 }
@@ -300,16 +300,16 @@ impl ClientChannel {
         }
     }
 
-    async fn ask(&mut self, question: String) -> Confirmation {
+    async fn ask(&mut self, form: Form) -> FormReply {
         match &mut self.asking {
-            ElicitationMode::Never => Confirmation::Unsupported,
-            ElicitationMode::InRounds(rounds) => rounds.ask(question),
+            ElicitationMode::Never => FormReply::Unsupported,
+            ElicitationMode::InRounds(rounds) => rounds.ask(form),
             ElicitationMode::WhileWaiting(ended) => {
                 let peer = self.request.peer.clone();
                 tokio::select! {
                     biased;
-                    () = ended.cancelled() => Confirmation::Declined,
-                    answer = ask_and_wait(peer, &question) => answer.unwrap_or(Confirmation::Declined),
+                    () = ended.cancelled() => FormReply::Declined,
+                    reply = ask_and_wait(peer, &form) => reply.unwrap_or(FormReply::Declined),
                 }
             }
         }
@@ -317,8 +317,8 @@ impl ClientChannel {
 }
 
 /// Runs in the task that handles the request: rmcp sends the question on the same stream as that request's answer.
-async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirmation> {
-    let request = ServerRequest::ElicitRequest(form(question)?);
+async fn ask_and_wait(peer: Peer<RoleServer>, form: &Form) -> Option<FormReply> {
+    let request = ServerRequest::ElicitRequest(form.request()?);
     let options = PeerRequestOptions::with_timeout(elicitation::PATIENCE);
     let asked = peer.send_cancellable_request(request, options).await.ok()?;
     let mut withdrawal = Withdrawal {
@@ -328,7 +328,7 @@ async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirma
     let answer = asked.await_response().await;
     withdrawal.id = None;
     match answer {
-        Ok(ClientResult::ElicitResult(result)) => Some(Confirmation::of(&result)),
+        Ok(ClientResult::ElicitResult(result)) => Some(form.reply(result)),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Confirmation, Connection, Failure, FailureKind, Progress, Surface,
+    Confirmation, Connection, Failure, FailureKind, Form, FormReply, Progress, Surface,
     access::{Identity, Role},
     call::{caller::ClientSender, policy::CallerRole},
     observe::LoggedCall,
@@ -58,19 +58,25 @@ impl CallContext {
         }
     }
 
-    /// Asks the user, and waits for the answer: [`Confirmation::Declined`] if it does not come in time or the call
-    /// ends. Only for tools of [`Pace::Slow`](crate::Pace::Slow); others get [`Confirmation::Unsupported`], and so does
-    /// a call that does not come from a client, or comes from one that cannot ask. The time that the user takes does
-    /// not count towards that of the call.
+    /// Asks the user for a yes, like [`CallContext::ask`] with a form that has one checkbox.
+    #[must_use]
+    pub fn confirm(&self, question: &str) -> Confirmation {
+        Confirmation::of(&self.ask(&Form::checkbox(question)))
+    }
+
+    /// Asks the user to fill in a form, and waits for the answer: [`FormReply::Declined`] if it does not come in time or
+    /// the call ends. Only for prompts and tools of [`Pace::Slow`](crate::Pace::Slow); others get
+    /// [`FormReply::Unsupported`], and so does a call that does not come from a client, or comes from one that cannot
+    /// ask. The time that the user takes does not count towards that of the call.
     ///
     /// In the stateless era the call ends with the question, and the client calls again with the answer: the handler
     /// then runs once more from the start. So ask before doing anything, and ask the same question for the same
     /// arguments.
     #[must_use]
-    pub fn confirm(&self, question: &str) -> Confirmation {
+    pub fn ask(&self, form: &Form) -> FormReply {
         match &self.client_messages {
-            Some(client_messages) => client_messages.ask(question),
-            None => Confirmation::Unsupported,
+            Some(client_messages) => client_messages.ask(form),
+            None => FormReply::Unsupported,
         }
     }
 

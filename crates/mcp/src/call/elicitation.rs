@@ -2,23 +2,51 @@
 //!
 //! With a handshake, the server asks while the call waits (`caller.rs`). In the stateless era a call cannot wait: it
 //! ends with the question and a sealed request state that records what was asked, and the client calls again with the
-//! answer and that state. The state fits only the same tool with the same arguments.
+//! answer and that state. The state fits only the same tool or prompt with the same arguments.
 
 use std::{sync::OnceLock, time::Duration};
 
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    InputRequest, InputRequiredResult, InputResponses, RequestStateCodec, SealOptions,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+    InputRequiredResult, InputResponses, RequestStateCodec, SealOptions,
 };
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::{JsonObject, access::random_bytes, call::error::Refusal};
+use crate::{
+    JsonObject,
+    access::random_bytes,
+    call::{arguments::ArgumentRules, error::Refusal},
+};
 
 /// How long the user may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The one field of the form, and the name of the question in a round.
+/// The name of the form that asks for a confirmation, and of its one field.
 const CONFIRM: &str = "confirm";
+
+/// A question to the user, with a form for the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Form {
+    /// Name of the form, by which clients of the stateless era return the answer.
+    pub name: &'static str,
+    /// The question above the form.
+    pub question: String,
+    /// Schema of the answer: an object whose fields are strings, numbers, booleans or choices.
+    pub schema: JsonObject,
+}
+
+/// The user's answer to a [`Form`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormReply {
+    /// The fields, which fit the schema. Fields that it does not have are left out.
+    Submitted(JsonObject),
+    /// Not filled in, not as the schema says, or not in time. A handler that gets this does nothing and returns. In the
+    /// stateless era it always gets this first: whatever it returns is then replaced by the question.
+    Declined,
+    /// There is no user who could be asked.
+    Unsupported,
+}
 
 /// The user's answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,27 +61,88 @@ pub enum Confirmation {
 }
 
 impl Confirmation {
-    pub(crate) fn of(result: &ElicitResult) -> Self {
-        let content = result.content.as_ref();
-        let says_yes = content.and_then(|content| content.get(CONFIRM)) == Some(&Value::Bool(true));
-        if result.action == ElicitationAction::Accept && says_yes {
-            Self::Accepted
-        } else {
-            Self::Declined
+    pub(crate) fn of(reply: &FormReply) -> Self {
+        match reply {
+            FormReply::Submitted(fields) if fields.get(CONFIRM) == Some(&Value::Bool(true)) => {
+                Self::Accepted
+            }
+            FormReply::Submitted(_) | FormReply::Declined => Self::Declined,
+            FormReply::Unsupported => Self::Unsupported,
         }
     }
 }
 
-/// Makes a form with one checkbox from a question.
-pub(crate) fn form(question: &str) -> Option<ElicitRequest> {
-    let schema = ElicitationSchema::builder().required_bool(CONFIRM).build();
-    Some(ElicitRequest::new(
-        ElicitRequestParams::FormElicitationParams {
-            meta: None,
-            message: question.to_owned(),
-            requested_schema: schema.ok()?,
-        },
-    ))
+impl Form {
+    /// Makes a form with one checkbox from a question.
+    pub(crate) fn checkbox(question: &str) -> Self {
+        let schema = [
+            ("type", json!("object")),
+            ("properties", json!({ CONFIRM: { "type": "boolean" } })),
+            ("required", json!([CONFIRM])),
+        ];
+        Self {
+            name: CONFIRM,
+            question: question.to_owned(),
+            schema: schema
+                .map(|(key, value)| (key.to_owned(), value))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Returns the request to the client; `None` if the protocol has no such form.
+    pub(crate) fn request(&self) -> Option<ElicitRequest> {
+        let schema = serde_json::from_value(Value::Object(self.schema.clone()));
+        Some(ElicitRequest::new(
+            ElicitRequestParams::FormElicitationParams {
+                meta: None,
+                message: self.question.clone(),
+                requested_schema: schema.ok()?,
+            },
+        ))
+    }
+
+    /// Returns the reply in what a client sent.
+    pub(crate) fn reply(&self, result: ElicitResult) -> FormReply {
+        submitted(result).map_or(FormReply::Declined, |fields| self.fitting(fields))
+    }
+
+    fn fitting(&self, mut fields: JsonObject) -> FormReply {
+        let known = self.schema.get("properties").and_then(Value::as_object);
+        fields.retain(|name, _| known.is_some_and(|known| known.contains_key(name)));
+        let rules = ArgumentRules {
+            schema: &self.schema,
+            aliases: &[],
+            lenient_scalars: false,
+            errors: None,
+        };
+        match rules.check(&mut fields) {
+            Ok(()) => FormReply::Submitted(fields),
+            Err(_) => FormReply::Declined,
+        }
+    }
+
+    fn key(&self) -> FormKey {
+        FormKey {
+            name: self.name.to_owned(),
+            question: self.question.clone(),
+        }
+    }
+}
+
+/// Returns the fields of a form that was submitted.
+fn submitted(result: ElicitResult) -> Option<JsonObject> {
+    match (result.action, result.content) {
+        (ElicitationAction::Accept, Some(Value::Object(fields))) => Some(fields),
+        _ => None,
+    }
+}
+
+/// The parts of a form that a request state identifies it by.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct FormKey {
+    name: String,
+    question: String,
 }
 
 /// The reply that a client of the stateless era sends along when it calls again.
@@ -80,18 +169,27 @@ impl RequestStateSeal {
 /// The questions of one call of the stateless era, across all its rounds.
 pub(crate) struct ElicitationRounds {
     codec: RequestStateCodec,
-    /// The tool and its arguments, which the request state is bound to.
+    /// The call and its arguments, which the request state is bound to.
     call: Vec<u8>,
-    accepted: Vec<String>,
-    declined: Option<String>,
-    open: Option<String>,
+    /// The fields that were submitted. Those of the latest round may not fit the form.
+    submitted: Vec<(FormKey, JsonObject)>,
+    declined: Option<FormKey>,
+    open: Option<Form>,
+}
+
+/// What a request state records.
+#[derive(Serialize, Deserialize)]
+struct RoundState {
+    submitted: Vec<(FormKey, JsonObject)>,
+    asked: FormKey,
 }
 
 impl ElicitationRounds {
-    /// Returns the rounds so far of a call of `tool` with `arguments`; `None` if the system has no random bytes.
+    /// Returns the rounds so far of a call with `arguments`; `None` if the system has no random bytes. `call` is the
+    /// method and the name of the tool or prompt.
     pub(crate) fn new(
         seal: &RequestStateSeal,
-        tool: &str,
+        call: (&str, &str),
         arguments: &JsonObject,
         reply: ElicitationReply,
     ) -> Result<Option<Self>, Refusal> {
@@ -100,8 +198,8 @@ impl ElicitationRounds {
         };
         let mut rounds = Self {
             codec: codec.clone(),
-            call: identity_of(tool, arguments),
-            accepted: Vec::new(),
+            call: identity_of(call, arguments),
+            submitted: Vec::new(),
             declined: None,
             open: None,
         };
@@ -113,51 +211,57 @@ impl ElicitationRounds {
 
     fn take(&mut self, state: &str, responses: Option<&InputResponses>) -> Result<(), Refusal> {
         let opened = self.codec.open_json_with(state, &self.call);
-        let mut asked: Vec<String> = opened.map_err(|_| Refusal::StrangeState)?;
-        let last = asked.pop();
-        self.accepted = asked;
-        let response = responses.and_then(|responses| responses.get(CONFIRM));
-        let Some((question, response)) = last.zip(response) else {
+        let state: RoundState = opened.map_err(|_| Refusal::StrangeState)?;
+        self.submitted = state.submitted;
+        let response = responses.and_then(|responses| responses.get(&state.asked.name));
+        let Some(response) = response else {
             return Ok(());
         };
-        let result = serde_json::from_value::<ElicitResult>(response.clone());
-        match result.map(|result| Confirmation::of(&result)) {
-            Ok(Confirmation::Accepted) => self.accepted.push(question),
-            _ => self.declined = Some(question),
+        match serde_json::from_value(response.clone())
+            .ok()
+            .and_then(submitted)
+        {
+            Some(fields) => self.submitted.push((state.asked, fields)),
+            None => self.declined = Some(state.asked),
         }
         Ok(())
     }
 
-    /// Returns the user's answer to `question`. If there is none yet, the question is asked at the end of the call,
-    /// unless another one is already due.
-    pub(crate) fn ask(&mut self, question: String) -> Confirmation {
-        if self.accepted.contains(&question) {
-            return Confirmation::Accepted;
+    /// Returns the user's answer to `form`. If there is none yet, the question is asked at the end of the call, unless
+    /// another one is already due.
+    pub(crate) fn ask(&mut self, form: Form) -> FormReply {
+        let key = form.key();
+        let mut submitted = self.submitted.iter();
+        if let Some((_, fields)) = submitted.find(|(known, _)| *known == key) {
+            return form.fitting(fields.clone());
         }
-        if self.declined.as_ref() != Some(&question) {
-            self.open.get_or_insert(question);
+        if self.declined.as_ref() != Some(&key) {
+            self.open.get_or_insert(form);
         }
-        Confirmation::Declined
+        FormReply::Declined
     }
 
     /// Returns the question that has to be asked, with its request state.
     pub(crate) fn question(&mut self) -> Option<InputRequiredResult> {
-        let question = self.open.take()?;
-        let request = InputRequest::Elicitation(form(&question)?);
-        self.accepted.push(question);
+        let form = self.open.take()?;
+        let request = InputRequest::Elicitation(form.request()?);
+        let state = RoundState {
+            submitted: std::mem::take(&mut self.submitted),
+            asked: form.key(),
+        };
         let options = SealOptions::new().associated_data(&self.call).ttl(PATIENCE);
-        let state = self.codec.seal_json_with(&self.accepted, &options).ok()?;
-        let requests = [(CONFIRM.to_owned(), request)].into_iter().collect();
+        let state = self.codec.seal_json_with(&state, &options).ok()?;
+        let requests = [(form.name.to_owned(), request)].into_iter().collect();
         Some(InputRequiredResult::new(Some(requests), Some(state)))
     }
 }
 
 /// Returns bytes that differ for calls that differ in more than the order of fields.
-fn identity_of(tool: &str, arguments: &JsonObject) -> Vec<u8> {
+fn identity_of((method, name): (&str, &str), arguments: &JsonObject) -> Vec<u8> {
     let mut arguments = Value::Object(arguments.clone());
     arguments.sort_all_objects();
-    // A tool's name contains no quotation mark, so no name can look like another one with arguments.
-    format!("{tool}\"{arguments}").into_bytes()
+    // No name contains a quotation mark, so none can look like another one with arguments.
+    format!("{method} {name}\"{arguments}").into_bytes()
 }
 
 #[cfg(test)]
@@ -165,6 +269,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const ERASE: (&str, &str) = ("tools/call", "erase");
+
+    fn ask(rounds: &mut ElicitationRounds, question: &str) -> Confirmation {
+        Confirmation::of(&rounds.ask(Form::checkbox(question)))
+    }
 
     fn arguments(value: Value) -> JsonObject {
         match value {
@@ -178,7 +288,7 @@ mod tests {
         arguments: &JsonObject,
         reply: ElicitationReply,
     ) -> Result<ElicitationRounds, Refusal> {
-        Ok(ElicitationRounds::new(seal, "erase", arguments, reply)?.expect("there is randomness"))
+        Ok(ElicitationRounds::new(seal, ERASE, arguments, reply)?.expect("there is randomness"))
     }
 
     fn reply(result: InputRequiredResult, response: Value) -> ElicitationReply {
@@ -197,15 +307,15 @@ mod tests {
         let (seal, args) = (RequestStateSeal::default(), arguments(json!({ "a": 1 })));
         let mut first =
             rounds(&seal, &args, ElicitationReply::default()).expect("nothing to check");
-        assert_eq!(first.ask("one?".to_owned()), Confirmation::Declined);
+        assert_eq!(ask(&mut first, "one?"), Confirmation::Declined);
         let one = first.question().expect("a question");
         let mut second = rounds(&seal, &args, reply(one, yes())).expect("its own note");
-        assert_eq!(second.ask("one?".to_owned()), Confirmation::Accepted);
-        assert_eq!(second.ask("two?".to_owned()), Confirmation::Declined);
+        assert_eq!(ask(&mut second, "one?"), Confirmation::Accepted);
+        assert_eq!(ask(&mut second, "two?"), Confirmation::Declined);
         let two = second.question().expect("a question");
         let mut third = rounds(&seal, &args, reply(two, yes())).expect("its own note");
-        assert_eq!(third.ask("one?".to_owned()), Confirmation::Accepted);
-        assert_eq!(third.ask("two?".to_owned()), Confirmation::Accepted);
+        assert_eq!(ask(&mut third, "one?"), Confirmation::Accepted);
+        assert_eq!(ask(&mut third, "two?"), Confirmation::Accepted);
         assert!(third.question().is_none());
     }
 
@@ -223,11 +333,11 @@ mod tests {
         ] {
             let mut first =
                 rounds(&seal, &args, ElicitationReply::default()).expect("nothing to check");
-            first.ask("sure?".to_owned());
+            ask(&mut first, "sure?");
             let asked = first.question().expect("a question");
             let reply = reply(asked, response.clone());
             let mut second = rounds(&seal, &args, reply).expect("its own note");
-            let heard = second.ask("sure?".to_owned());
+            let heard = ask(&mut second, "sure?");
             assert_eq!(heard, Confirmation::Declined, "{response}");
             assert!(second.question().is_none(), "{response}: it was answered");
         }
@@ -237,30 +347,36 @@ mod tests {
     fn a_note_fits_only_the_call_and_the_question_it_was_made_for() {
         let seal = RequestStateSeal::default();
         let args = arguments(json!({ "a": 1, "b": { "c": [2], "d": 3 } }));
-        let ask = || {
+        let asked = || {
             let mut rounds =
                 rounds(&seal, &args, ElicitationReply::default()).expect("nothing to check");
-            rounds.ask("sure?".to_owned());
+            ask(&mut rounds, "sure?");
             rounds.question().expect("a question")
         };
         let reordered = arguments(json!({ "b": { "d": 3, "c": [2] }, "a": 1 }));
-        let mut same = rounds(&seal, &reordered, reply(ask(), yes())).expect("the same call");
-        assert_eq!(same.ask("sure?".to_owned()), Confirmation::Accepted);
-        assert_eq!(same.ask("quite sure?".to_owned()), Confirmation::Declined);
+        let mut same = rounds(&seal, &reordered, reply(asked(), yes())).expect("the same call");
+        assert_eq!(ask(&mut same, "sure?"), Confirmation::Accepted);
+        assert_eq!(ask(&mut same, "quite sure?"), Confirmation::Declined);
         let other = arguments(json!({ "a": 2, "b": { "c": [2], "d": 3 } }));
         for refused in [
-            ElicitationRounds::new(&seal, "erase", &other, reply(ask(), yes())),
-            ElicitationRounds::new(&seal, "burn", &args, reply(ask(), yes())),
+            ElicitationRounds::new(&seal, ERASE, &other, reply(asked(), yes())),
+            ElicitationRounds::new(&seal, ("tools/call", "burn"), &args, reply(asked(), yes())),
+            ElicitationRounds::new(
+                &seal,
+                ("prompts/get", "erase"),
+                &args,
+                reply(asked(), yes()),
+            ),
             ElicitationRounds::new(
                 &RequestStateSeal::default(),
-                "erase",
+                ERASE,
                 &args,
-                reply(ask(), yes()),
+                reply(asked(), yes()),
             ),
         ] {
             assert_eq!(refused.err(), Some(Refusal::StrangeState));
         }
-        let mut forged = ask();
+        let mut forged = asked();
         forged.request_state = forged.request_state.map(|state| state.replace('.', "x"));
         let refused = rounds(&seal, &args, reply(forged, yes()));
         assert_eq!(refused.err(), Some(Refusal::StrangeState));

@@ -13,15 +13,16 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use rmcp::model::{
-    CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData, InputRequiredResult,
-    MetaObject,
+    CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData, GetPromptResponse,
+    GetPromptResult, InputRequiredResult, MetaObject, PromptMessage, Role,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Access, Answer, AnswerBody, AnswerFacts, CallContext, CallRecord, CompletionReference,
-    CompletionRequest, Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
+    CompletionRequest, ContentPart, Failure, FailureKind, JsonObject, Pace, Resource,
+    ResourceContent, Surface, UnknownTool,
     access::Identity,
     call::{
         arguments::{ArgumentRules, INVALID},
@@ -36,7 +37,6 @@ use crate::{
     observe::EndedCall,
     world::{
         listing::ListingPage,
-        resource::ResourceContent,
         skill::is_skill_uri,
         surface::{BoundHandler, BoundTool},
     },
@@ -135,11 +135,10 @@ impl Surface {
                 };
                 let structured_content = match &answer.body {
                     AnswerBody::Json(text) => structured.content(text),
-                    AnswerBody::Text(_) => None,
+                    AnswerBody::Text(_) | AnswerBody::Parts(_) => None,
                 };
                 log(answer.body.text());
-                let text = ContentBlock::text(answer.body.into_text());
-                let mut result = CallToolResult::success(vec![text]);
+                let mut result = CallToolResult::success(answer.body.into_blocks());
                 result.structured_content = structured_content;
                 result
             }
@@ -175,7 +174,10 @@ impl Surface {
             self.unknown_tool()
         })?;
         self.authorise(&tool.card.name)?;
-        let asking = self.asking(tool, &arguments, &caller, reply)?;
+        let asking = match tool.pace {
+            Pace::Quick if reply.state.is_none() => ElicitationMode::Never,
+            _ => self.asking(("tools/call", name), &arguments, &caller, reply)?,
+        };
         let surface = Arc::clone(self);
         let effort = (tool.pace, tool.card.access);
         match &tool.handler {
@@ -225,21 +227,18 @@ impl Surface {
         }
     }
 
-    /// Returns how a call of `tool` may ask the user.
+    /// Returns how a call may ask the user. `call` is the method and the name of the tool or prompt.
     fn asking(
         &self,
-        tool: &BoundTool,
+        call: (&str, &str),
         arguments: &JsonObject,
         caller: &Caller,
         reply: ElicitationReply,
     ) -> Result<ElicitationMode, Refusal> {
-        if tool.pace == Pace::Quick && reply.state.is_none() {
-            return Ok(ElicitationMode::Never);
-        }
         let is_answer = reply.state.is_some();
         let can_show = caller.can_show_forms();
         if caller.is_stateless() && (can_show || is_answer) {
-            let rounds = ElicitationRounds::new(&self.seal, &tool.card.name, arguments, reply)?;
+            let rounds = ElicitationRounds::new(&self.seal, call, arguments, reply)?;
             return Ok(rounds.map_or(ElicitationMode::Never, |rounds| {
                 ElicitationMode::InRounds(Box::new(rounds))
             }));
@@ -361,9 +360,9 @@ impl Surface {
                 },
             );
         // Only a read shows whether there is such a resource, and that must be known before authorisation is checked.
-        let text = read.await?.ok_or(Refusal::UnknownResource)?;
+        let content = read.await?.ok_or(Refusal::UnknownResource)?;
         self.authorise(&name)?;
-        Ok(ResourceContent::Text(text))
+        Ok(content)
     }
 
     /// Renders the prompt `name`.
@@ -372,14 +371,23 @@ impl Surface {
         name: &str,
         arguments: JsonObject,
         caller: Caller,
-    ) -> Result<String, ErrorData> {
+        reply: ElicitationReply,
+    ) -> Result<GetPromptResponse, ErrorData> {
         let call = self.begin(&caller);
         let caller_role = caller.caller_role();
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
         let label = known.map(|index| self.prompts[index].name);
-        let result = self.prompt_steps(known, arguments, caller).await;
+        let result = self.prompt_steps(known, arguments, caller, reply).await;
         call.end(Label::Named(label), &result, |_| AnswerFacts::default());
-        result.map_err(|stop| self.protocol_error(stop, caller_role))
+        match result {
+            Ok(parts) => {
+                let message = |part: ContentPart| PromptMessage::new(Role::User, part.into());
+                let messages = parts.into_iter().map(message).collect();
+                Ok(GetPromptResult::new(messages).into())
+            }
+            Err(EarlyReturn::Visible(VisibleStop::Asks(question))) => Ok((*question).into()),
+            Err(stop) => Err(self.protocol_error(stop, caller_role)),
+        }
     }
 
     async fn prompt_steps(
@@ -387,14 +395,16 @@ impl Surface {
         index: Option<usize>,
         arguments: JsonObject,
         caller: Caller,
-    ) -> Result<String, EarlyReturn> {
+        reply: ElicitationReply,
+    ) -> Result<Vec<ContentPart>, EarlyReturn> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
         let (name, caller_role) = (self.prompts[index].name, caller.caller_role());
         self.exists(name, Access::Read, caller_role, || Refusal::UnknownPrompt)?;
         self.authorise(name)?;
         self.prompts[index].check_arguments(&arguments)?;
+        let asking = self.asking(("prompts/get", name), &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
-        self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |context| {
+        self.within_limits(SLOW_READ, caller, asking, move |context| {
             (surface.prompts[index].render)(&arguments, context)
         })
         .await
@@ -614,7 +624,7 @@ impl Surface {
         let failure = match stop.seen() {
             VisibleStop::Refused(refusal) => return refusal.into(),
             VisibleStop::Failed(failure) => failure,
-            // Only tools ask questions.
+            // Only tools and prompts ask questions, and their answers carry them.
             VisibleStop::Asks(_) => return Refusal::Internal.into(),
         };
         let kind = failure.kind;

@@ -17,12 +17,11 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
-        GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, MetaObject, PaginatedRequestParams, PromptMessage, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Role,
-        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-        UnsubscribeRequestParams,
+        GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        MetaObject, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+        SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -33,8 +32,7 @@ use self::{
     notices::{Listener, acceptable, tell, tell_connection},
     skills::SkillMethod,
     wire::{
-        asked_completion, wire_completion, wire_content, wire_prompt, wire_resource, wire_template,
-        wire_tool,
+        asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
     },
 };
 use crate::{
@@ -310,13 +308,13 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.check_resources()?;
-        let content = Arc::clone(&self.surface)
+        let found = Arc::clone(&self.surface)
             .read_resource(request.uri.clone(), self.caller(context))
             .await?;
-        let (contents, cache) = wire_content(content, request.uri);
+        let contents = found.content.into_contents(request.uri);
         let mut result = ReadResourceResult::new(vec![contents]);
-        result.ttl_ms = Some(cache.ttl_ms);
-        result.cache_scope = Some(cache.scope());
+        result.ttl_ms = Some(found.cache.ttl_ms);
+        result.cache_scope = Some(found.cache.scope());
         Ok(ReadResourceResponse::from(result))
     }
 
@@ -352,11 +350,13 @@ impl ServerHandler for McpServer {
             return Err(method_not_found());
         }
         let arguments = request.arguments.unwrap_or_default();
-        let text = Arc::clone(&self.surface)
-            .get_prompt(&request.name, arguments, self.caller(context))
-            .await?;
-        let message = PromptMessage::new_text(Role::User, text);
-        Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))
+        let reply = ElicitationReply {
+            state: request.request_state,
+            responses: request.input_responses,
+        };
+        Arc::clone(&self.surface)
+            .get_prompt(&request.name, arguments, self.caller(context), reply)
+            .await
     }
 
     async fn subscribe(

@@ -1,6 +1,6 @@
 //! A prompt is a value, like a tool.
 
-use crate::{CallContext, Failure, JsonObject};
+use crate::{CallContext, ContentPart, Failure, JsonObject};
 
 /// One prompt of a world whose state is `S`.
 pub struct Prompt<S: 'static> {
@@ -12,8 +12,8 @@ pub struct Prompt<S: 'static> {
     pub description: &'static str,
     /// Its arguments, all of them strings.
     pub arguments: &'static [PromptArgument],
-    /// Fills in the template; the result is one user message.
-    pub render: fn(&S, &JsonObject, &CallContext) -> Result<String, Failure>,
+    /// Fills in the template; each part of the result is a message of the user.
+    pub render: fn(&S, &JsonObject, &CallContext) -> Result<Vec<ContentPart>, Failure>,
 }
 
 /// One argument of a prompt.

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use tokio::sync::broadcast;
 
-use crate::{CacheHint, CallContext, Failure, JsonObject, world::skill::SkillFileContent};
+use crate::{CacheHint, CallContext, Failure, JsonObject, MediaContent};
 
 /// The resources of a world whose state is `S`.
 pub struct Resources<S: 'static> {
     /// Lists all resources in a fixed order. The frame leaves out those that the caller may not see, and splits the list
     /// into pages. The resources are the same for every context.
     pub list: fn(&S, &CallContext) -> Result<ResourceListing, Failure>,
-    /// Returns the text behind a URI, or `None` if it does not exist. Only the form that a listing or a template gives
+    /// Returns the content behind a URI, or `None` if it does not exist. Only the form that a listing or a template gives
     /// may be readable: policies name URIs, and a second form of one would bypass them. A fragment is not part of any
     /// name: what is behind it is named by the URI before it.
-    pub read: fn(&S, &str) -> Result<Option<ResourceText>, Failure>,
+    pub read: fn(&S, &str) -> Result<Option<ResourceContent>, Failure>,
     /// Forms of URIs that can be read without being listed.
     pub templates: Cow<'static, [ResourceTemplate]>,
     /// How long a client may cache the listing.
@@ -61,7 +61,7 @@ pub struct Resource {
     pub title: String,
     /// Description of its content.
     pub description: String,
-    /// Media type of the text.
+    /// Media type of the content.
     pub mime_type: &'static str,
     /// Length in bytes, if it is known without reading the resource.
     pub size: Option<u64>,
@@ -80,24 +80,26 @@ pub struct ResourceTemplate {
     pub title: &'static str,
     /// Description of what is behind such a URI.
     pub description: &'static str,
-    /// Media type of the text.
+    /// Media type of the content.
     pub mime_type: &'static str,
 }
 
-/// The content of a resource.
-pub struct ResourceText {
-    /// Media type of the text.
-    pub mime_type: &'static str,
-    /// The text itself.
-    pub text: String,
+/// The content of a resource, and how long a client may cache it.
+pub struct ResourceContent {
+    /// The content. Bytes that are not text are sent in base64.
+    pub content: MediaContent,
     /// How long a client may cache it.
     pub cache: CacheHint,
 }
 
-/// The content of anything that can be read as a resource.
-pub(crate) enum ResourceContent {
-    /// A resource of the world.
-    Text(ResourceText),
-    /// A file of a skill.
-    SkillFile(SkillFileContent),
+impl ResourceContent {
+    /// Makes the content of a resource that is text.
+    #[must_use]
+    pub fn text(mime_type: &'static str, text: String, cache: CacheHint) -> Self {
+        let bytes = text.into_bytes();
+        Self {
+            content: MediaContent { mime_type, bytes },
+            cache,
+        }
+    }
 }

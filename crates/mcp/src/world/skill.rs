@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
-use crate::{CallContext, Failure, JsonObject, Resource, ResourceTemplate};
+use crate::{CallContext, Failure, JsonObject, MediaContent, Resource, ResourceTemplate};
 
 /// The name of the extension, under which servers declare it.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -91,13 +91,6 @@ impl SkillBudget {
     fn is_spent(&self) -> bool {
         self.entries == 0 || self.files == 0 || self.bytes == 0
     }
-}
-
-/// The content of a file of a skill.
-#[derive(Debug)]
-pub(crate) struct SkillFileContent {
-    pub(crate) mime_type: &'static str,
-    pub(crate) bytes: Vec<u8>,
 }
 
 /// A file or a folder in a folder of a skill.
@@ -237,14 +230,14 @@ impl<'a> VisibleSkills<'a> {
     }
 
     /// Returns the content of the file at `uri`, if it is part of a skill.
-    pub(crate) fn read(&self, uri: &str) -> Option<SkillFileContent> {
+    pub(crate) fn read(&self, uri: &str) -> Option<MediaContent> {
         let (_, path) = self.inside(uri, |path| uri_of(path) == uri)?;
         let bytes = self.files.read(&path, MAX_BYTES)?;
         let mime_type = media_type(&path).unwrap_or(match std::str::from_utf8(&bytes) {
             Ok(_) => "text/plain",
             Err(_) => "application/octet-stream",
         });
-        Some(SkillFileContent { mime_type, bytes })
+        Some(MediaContent { mime_type, bytes })
     }
 
     /// Returns the direct children of the folder at `uri`, sorted by name, if it is a skill or a folder in one. A folder

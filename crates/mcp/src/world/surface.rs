@@ -12,10 +12,10 @@ use tokio::sync::broadcast;
 
 use crate::{
     Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
-    CompletionRequest, Console, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Handler,
-    JsonObject, NoObserver, Observer, OpenedSkills, Pace, Policy, Prompt, RefusedCall, Resource,
-    ResourceListing, ResourceNotice, ResourceTemplate, Resources, Schema, SkillPurpose, Skills,
-    Tool,
+    CompletionRequest, Console, ContentPart, Envelope, ErrorList, ErrorRow, Failure, FailureKind,
+    Handler, JsonObject, NoObserver, Observer, OpenedSkills, Pace, Policy, Prompt, RefusedCall,
+    Resource, ResourceContent, ResourceListing, ResourceNotice, ResourceTemplate, Resources,
+    Schema, SkillPurpose, Skills, Tool,
     access::AccessTarget,
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -25,7 +25,7 @@ use crate::{
     },
     observe::CallLog,
     world::{
-        console::BoundConsole, naming::Naming, resource::ResourceText, schema::without_nulls,
+        console::BoundConsole, naming::Naming, schema::without_nulls,
         skill::TEMPLATE as SKILL_TEMPLATE,
     },
 };
@@ -367,14 +367,15 @@ type BlockingHandler =
     Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 type Lister = Box<dyn Fn(&CallContext) -> Result<ResourceListing, Failure> + Send + Sync>;
-type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
+type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceContent>, Failure> + Send + Sync>;
 type BoundSkills = Box<dyn Fn(&CallContext, SkillPurpose) -> OpenedSkills + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
 type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
 type BoundReadyCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 type ResourceWatcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
-type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
+type Renderer =
+    Box<dyn Fn(&JsonObject, &CallContext) -> Result<Vec<ContentPart>, Failure> + Send + Sync>;
 
 pub(crate) struct BoundTool {
     pub(crate) card: ToolCard,

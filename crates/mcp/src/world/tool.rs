@@ -3,11 +3,14 @@
 use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 
 use futures::future::BoxFuture;
+use rmcp::model::ContentBlock;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{CallContext, Failure, FailureKind, JsonObject, input_schema, output_schema};
+use crate::{
+    CallContext, ContentPart, Failure, FailureKind, JsonObject, input_schema, output_schema,
+};
 
 /// Generates a schema on first use, so that startup does not wait for it.
 pub type Schema = Box<dyn Fn() -> JsonObject + Send + Sync>;
@@ -173,7 +176,7 @@ impl<S: 'static> ToolBuilder<S> {
 
     /// Finishes the tool with a handler that may block and answers with text, such as Markdown: listings show no schema
     /// of the answer, and results have no structured content. A handler that has to answer some clients with JSON
-    /// returns an [`AnswerBody`] instead of a string.
+    /// returns an [`AnswerBody`] instead of a string, and one that answers with pictures a list of [`ContentPart`]s.
     #[must_use]
     pub fn call_text<P, B, E>(
         self,
@@ -334,6 +337,8 @@ pub enum AnswerBody {
     Text(String),
     /// JSON, with the fields in the order of the type. Structured content repeats it.
     Json(String),
+    /// Parts of several kinds, such as a picture and a text about it. There is no structured content.
+    Parts(Vec<ContentPart>),
 }
 
 impl AnswerBody {
@@ -351,19 +356,23 @@ impl AnswerBody {
         Ok(Self::Json(text))
     }
 
-    /// Returns the text, which may be JSON.
+    /// Returns the text, which may be JSON; of several parts, the first text, or an empty one.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Json(text) => text,
+            Self::Parts(parts) => {
+                let mut texts = parts.iter().filter_map(ContentPart::text);
+                texts.next().unwrap_or("")
+            }
         }
     }
 
-    /// Consumes the body and returns its text, which may be JSON.
-    #[must_use]
-    pub fn into_text(self) -> String {
+    /// Consumes the body and returns it as it is sent.
+    pub(crate) fn into_blocks(self) -> Vec<ContentBlock> {
         match self {
-            Self::Text(text) | Self::Json(text) => text,
+            Self::Text(text) | Self::Json(text) => vec![ContentBlock::text(text)],
+            Self::Parts(parts) => parts.into_iter().map(ContentBlock::from).collect(),
         }
     }
 }
@@ -371,6 +380,12 @@ impl AnswerBody {
 impl From<String> for AnswerBody {
     fn from(text: String) -> Self {
         Self::Text(text)
+    }
+}
+
+impl From<Vec<ContentPart>> for AnswerBody {
+    fn from(parts: Vec<ContentPart>) -> Self {
+        Self::Parts(parts)
     }
 }
 

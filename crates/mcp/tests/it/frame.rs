@@ -6,6 +6,8 @@ mod apps;
 mod completions;
 /// State kept between the calls of one client.
 mod connections;
+/// Answers, prompts and resources that are more than text.
+mod contents;
 /// Encodings of failed calls.
 mod errors;
 /// Handlers that panic, hang or are cancelled.
@@ -43,9 +45,9 @@ use std::{
 use schemars::JsonSchema;
 use sectile_mcp::{
     Access, Answer, AnswerFacts, CacheHint, CallContext, Envelope, ErrorList, ErrorResponse,
-    Failure, FailureKind, JsonObject, Policy, Prompt, PromptArgument, Resource, ResourceListing,
-    ResourceNotice, ResourceText, Resources, Surface, SurfaceLimits, Tool, UnknownTool, WorldSpec,
-    decode, stdio::serve_streams,
+    Failure, FailureKind, JsonObject, Policy, Prompt, PromptArgument, Resource, ResourceContent,
+    ResourceListing, ResourceNotice, Resources, Surface, SurfaceLimits, Tool, UnknownTool,
+    WorldSpec, decode, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -154,7 +156,7 @@ fn list(_: &Shelf, _: &CallContext) -> Result<ResourceListing, Failure> {
     Ok(resources.into())
 }
 
-fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceText>, Failure> {
+fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceContent>, Failure> {
     let text = match uri {
         ALPHA => "# Alpha",
         BETA => "# Beta\n",
@@ -163,11 +165,11 @@ fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceText>, Failure> {
         }
         _ => return Ok(None),
     };
-    Ok(Some(ResourceText {
-        mime_type: "text/markdown",
-        text: text.to_owned(),
-        cache: CacheHint::LIVE,
-    }))
+    Ok(Some(ResourceContent::text(
+        "text/markdown",
+        text.to_owned(),
+        CacheHint::LIVE,
+    )))
 }
 
 /// The resources of the shelf.
@@ -202,7 +204,7 @@ const GREET: Prompt<Shelf> = Prompt {
             "Invalid arguments: reader is required.",
         ))?;
         let tone = argument("tone").unwrap_or("kindly");
-        Ok(format!("Greet {reader} {tone}."))
+        Ok(vec![format!("Greet {reader} {tone}.").into()])
     },
 };
 
@@ -211,7 +213,7 @@ const TIDY: Prompt<Shelf> = Prompt {
     title: "Tidy up",
     description: "Asks for order.",
     arguments: &[],
-    render: |_, _, _| Ok("Tidy the shelf.".to_owned()),
+    render: |_, _, _| Ok(vec!["Tidy the shelf.".to_owned().into()]),
 };
 
 /// A world with a tool, two resources and two prompts.

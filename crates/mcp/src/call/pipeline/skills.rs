@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{EarlyReturn, Label, SLOW_READ};
 use crate::{
-    Access, AnswerFacts, CallContext, Failure, FailureKind, JsonObject, Resource, SkillPurpose,
-    Surface,
+    Access, AnswerFacts, CacheHint, CallContext, Failure, FailureKind, JsonObject, Resource,
+    ResourceContent, SkillPurpose, Surface,
     call::{
         caller::{Caller, ElicitationMode},
         error::Refusal,
@@ -16,7 +16,6 @@ use crate::{
     },
     world::{
         listing::{ListingPage, cursor},
-        resource::ResourceContent,
         skill::{SkillBudget, SkillChild, SkillPolicy, VisibleSkills},
     },
 };
@@ -129,7 +128,10 @@ impl Surface {
         let name = uri.clone();
         let read = move |skills: &VisibleSkills<'_>| skills.read(&name);
         let content = self.part_steps(uri, caller, Refusal::UnknownResource, read);
-        content.await.map(ResourceContent::SkillFile)
+        Ok(ResourceContent {
+            content: content.await?,
+            cache: CacheHint::LIVE,
+        })
     }
 
     /// Does `work` on the part of a skill at `uri`. Policies know it by its skill.

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::model::{
     Annotations, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, MetaObject,
-    Prompt, PromptArgument, Reference, Resource, ResourceContents, ResourceTemplate, Tool,
-    ToolAnnotations,
+    Prompt, PromptArgument, Reference, Resource, ResourceTemplate, Tool, ToolAnnotations,
 };
 
 use crate::{
-    Access, CacheHint, CompletionReference, CompletionRequest, ToolCard,
+    Access, CompletionReference, CompletionRequest, ToolCard,
     call::error::invalid_params,
     world::{
         app::{resource_fields, tool_fields},
         naming::Naming,
-        resource::ResourceContent,
         surface::BoundPrompt,
     },
 };
@@ -56,27 +53,6 @@ pub(super) fn wire_resource(resource: crate::Resource) -> Resource {
         annotations
     });
     wire
-}
-
-/// Returns the content of a resource, and how long a client may cache it. Bytes that are not text are sent in base64.
-pub(super) fn wire_content(content: ResourceContent, uri: String) -> (ResourceContents, CacheHint) {
-    match content {
-        ResourceContent::Text(text) => {
-            let mut contents =
-                ResourceContents::text(text.text, uri).with_mime_type(text.mime_type);
-            if let Some(fields) = resource_fields(text.mime_type) {
-                contents = contents.with_meta(MetaObject(fields));
-            }
-            (contents, text.cache)
-        }
-        ResourceContent::SkillFile(file) => {
-            let contents = match String::from_utf8(file.bytes) {
-                Ok(text) => ResourceContents::text(text, uri),
-                Err(error) => ResourceContents::blob(STANDARD.encode(error.as_bytes()), uri),
-            };
-            (contents.with_mime_type(file.mime_type), CacheHint::LIVE)
-        }
-    }
 }
 
 pub(super) fn wire_template(

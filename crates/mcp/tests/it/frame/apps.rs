@@ -35,11 +35,11 @@ fn with_app() -> WorldSpec<Shelf> {
             Ok(listing)
         },
         read: |shelf, uri| match uri {
-            APP => Ok(Some(ResourceText {
-                mime_type: sectile_mcp::APP_TYPE,
-                text: "<!doctype html>".to_owned(),
-                cache: CacheHint::TABLE,
-            })),
+            APP => Ok(Some(ResourceContent::text(
+                sectile_mcp::APP_TYPE,
+                "<!doctype html>".to_owned(),
+                CacheHint::TABLE,
+            ))),
             uri => read(shelf, uri),
         },
         ..RESOURCES

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use sectile_mcp::{
-    CacheHint, JsonObject, Policy, Resource, ResourceListing, ResourceTemplate, ResourceText,
+    CacheHint, JsonObject, Policy, Resource, ResourceContent, ResourceListing, ResourceTemplate,
     Resources, Surface, WorldSpec, policy::Mode,
 };
 use serde_json::{Value, json};
@@ -51,10 +51,8 @@ pub(super) fn library() -> WorldSpec<Shelf> {
             })
         },
         read: |_, uri| {
-            Ok(uri.ends_with("/pages/1").then(|| ResourceText {
-                mime_type: "text/markdown",
-                text: "one".to_owned(),
-                cache: CacheHint::TABLE,
+            Ok(uri.ends_with("/pages/1").then(|| {
+                ResourceContent::text("text/markdown", "one".to_owned(), CacheHint::TABLE)
             }))
         },
         templates: Cow::Borrowed(TEMPLATES),

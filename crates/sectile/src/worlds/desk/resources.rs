@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use sectile_mcp::{
-    APP_TYPE, CacheHint, CallContext, Failure, Resource, ResourceListing, ResourceText, Resources,
+    APP_TYPE, CacheHint, CallContext, Failure, Resource, ResourceContent, ResourceListing,
+    Resources,
 };
 
 use super::{
@@ -40,10 +41,7 @@ fn list(_: &DeskWorld, _: &CallContext) -> Result<ResourceListing, Failure> {
     Ok(vec![card].into())
 }
 
-fn read(_: &DeskWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
-    Ok((uri == CARD_URI).then(|| ResourceText {
-        mime_type: APP_TYPE,
-        text: CARD.to_owned(),
-        cache: CacheHint::TABLE,
-    }))
+fn read(_: &DeskWorld, uri: &str) -> Result<Option<ResourceContent>, Failure> {
+    Ok((uri == CARD_URI)
+        .then(|| ResourceContent::text(APP_TYPE, CARD.to_owned(), CacheHint::TABLE)))
 }

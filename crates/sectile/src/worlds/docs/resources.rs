@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use sectile_mcp::{
-    CacheHint, CallContext, Failure, Resource, ResourceListing, ResourceTemplate, ResourceText,
+    CacheHint, CallContext, Failure, Resource, ResourceContent, ResourceListing, ResourceTemplate,
     Resources,
 };
 
@@ -68,7 +68,7 @@ fn list(docs: &DocsWorld, context: &CallContext) -> Result<ResourceListing, Fail
     })
 }
 
-fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
+fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceContent>, Failure> {
     let (whole, anchor) = match uri.split_once('#') {
         Some((whole, anchor)) => (whole, Some(anchor)),
         None => (uri, None),
@@ -93,9 +93,5 @@ fn read(docs: &DocsWorld, uri: &str) -> Result<Option<ResourceText>, Failure> {
             text.map(|text| String::from_utf8_lossy(text).into_owned())
         ))
     })?;
-    Ok(text.map(|text| ResourceText {
-        mime_type: MARKDOWN,
-        text,
-        cache: CacheHint::LIVE,
-    }))
+    Ok(text.map(|text| ResourceContent::text(MARKDOWN, text, CacheHint::LIVE)))
 }

@@ -55,7 +55,9 @@ pub(super) fn table() -> Vec<Prompt<EditorWorld>> {
             arguments: SECTION_ARGUMENTS,
             render: |world, arguments, context| {
                 let content = section_content(world, arguments, context)?;
-                Ok(format!("Summarize the following section:\n{content}"))
+                Ok(vec![
+                    format!("Summarize the following section:\n{content}").into(),
+                ])
             },
         },
         Prompt {
@@ -65,9 +67,10 @@ pub(super) fn table() -> Vec<Prompt<EditorWorld>> {
             arguments: SECTION_ARGUMENTS,
             render: |world, arguments, context| {
                 let content = section_content(world, arguments, context)?;
-                Ok(format!(
+                let text = format!(
                     "Rewrite the following section for clarity and conciseness:\n{content}"
-                ))
+                );
+                Ok(vec![text.into()])
             },
         },
         Prompt {
@@ -77,9 +80,8 @@ pub(super) fn table() -> Vec<Prompt<EditorWorld>> {
             arguments: DOCUMENT_ARGUMENTS,
             render: |world, arguments, context| {
                 let document = document_text(world, arguments, context)?;
-                Ok(format!(
-                    "Generate an outline for the following document:\n{document}"
-                ))
+                let text = format!("Generate an outline for the following document:\n{document}");
+                Ok(vec![text.into()])
             },
         },
     ]

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use sectile_markdown::{DiffOptions, unified_diff};
 use sectile_mcp::{
-    CacheHint, CallContext, Failure, Resource, ResourceListing, ResourceNotice, ResourceTemplate,
-    ResourceText, Resources, encoded_path,
+    CacheHint, CallContext, Failure, Resource, ResourceContent, ResourceListing, ResourceNotice,
+    ResourceTemplate, Resources, encoded_path,
 };
 use sectile_vault::{
     NotePath,
@@ -238,7 +238,7 @@ fn list_of_folder(world: &EditorWorld, _: &CallContext) -> Result<ResourceListin
     Ok(resources.into())
 }
 
-fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failure> {
+fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceContent>, Failure> {
     let Some((aspect, path)) = parsed(world, given) else {
         return Ok(None);
     };
@@ -272,11 +272,11 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
         }
         Aspect::Metadata => json!(DocumentMetadata::of(world, &view)),
     };
-    Ok(Some(ResourceText {
-        mime_type: JSON,
-        text: value.to_string(),
-        cache: CacheHint::LIVE,
-    }))
+    Ok(Some(ResourceContent::text(
+        JSON,
+        value.to_string(),
+        CacheHint::LIVE,
+    )))
 }
 
 /// The resource that a URI names. Only the form used by listings and templates is accepted.
