@@ -21,6 +21,13 @@ const STEP: Duration = Duration::from_millis(300);
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RegionParams {
+    /// Any text.
+    region: String,
+}
+
 /// The answer of a handler.
 pub(crate) type Outcome<B> = Result<(B, AnswerFacts), Failure>;
 
@@ -74,6 +81,13 @@ pub(crate) fn table() -> Vec<Tool<FixtureWorld>> {
         plain("test_reconnection", "Answers on its stream.", |_| {
             said("The stream stayed open.")
         }),
+        Tool::read(
+            "test_custom_header",
+            "Custom header",
+            "Has an argument that clients repeat in a header.",
+        )
+        .mirror("region", "Region")
+        .call_text(|_: &FixtureWorld, params: RegionParams, _: &CallContext| said(params.region)),
         Tool::read(
             "json_schema_2020_12_tool",
             "JSON Schema",

@@ -51,8 +51,8 @@ pub use self::{
             WorldCard, WorldSpec, fixed_part,
         },
         tool::{
-            Access, Answer, AnswerBody, AnswerFacts, AnswerFuture, ArgumentAlias, Handler, Pace,
-            Schema, Tool, ToolBuilder, decode,
+            Access, Answer, AnswerBody, AnswerFacts, AnswerFuture, ArgumentAlias, Handler,
+            MirroredArgument, Pace, Schema, Tool, ToolBuilder, decode,
         },
     },
 };

@@ -171,16 +171,15 @@ pub(crate) struct ElicitationRounds {
     codec: RequestStateCodec,
     /// The call and its arguments, which the request state is bound to.
     call: Vec<u8>,
-    /// The fields that were submitted. Those of the latest round may not fit the form.
-    submitted: Vec<(FormKey, JsonObject)>,
-    declined: Option<FormKey>,
+    /// The answers so far: the fields as they came, or nothing if the form was declined.
+    replies: Vec<(FormKey, Option<JsonObject>)>,
     open: Option<Form>,
 }
 
 /// What a request state records.
 #[derive(Serialize, Deserialize)]
 struct RoundState {
-    submitted: Vec<(FormKey, JsonObject)>,
+    replies: Vec<(FormKey, Option<JsonObject>)>,
     asked: FormKey,
 }
 
@@ -199,8 +198,7 @@ impl ElicitationRounds {
         let mut rounds = Self {
             codec: codec.clone(),
             call: identity_of(call, arguments),
-            submitted: Vec::new(),
-            declined: None,
+            replies: Vec::new(),
             open: None,
         };
         if let Some(state) = reply.state {
@@ -212,17 +210,12 @@ impl ElicitationRounds {
     fn take(&mut self, state: &str, responses: Option<&InputResponses>) -> Result<(), Refusal> {
         let opened = self.codec.open_json_with(state, &self.call);
         let state: RoundState = opened.map_err(|_| Refusal::StrangeState)?;
-        self.submitted = state.submitted;
+        self.replies = state.replies;
         let response = responses.and_then(|responses| responses.get(&state.asked.name));
-        let Some(response) = response else {
-            return Ok(());
-        };
-        match serde_json::from_value(response.clone())
-            .ok()
-            .and_then(submitted)
-        {
-            Some(fields) => self.submitted.push((state.asked, fields)),
-            None => self.declined = Some(state.asked),
+        if let Some(response) = response {
+            let result = serde_json::from_value(response.clone());
+            self.replies
+                .push((state.asked, result.ok().and_then(submitted)));
         }
         Ok(())
     }
@@ -231,12 +224,12 @@ impl ElicitationRounds {
     /// another one is already due.
     pub(crate) fn ask(&mut self, form: Form) -> FormReply {
         let key = form.key();
-        let mut submitted = self.submitted.iter();
-        if let Some((_, fields)) = submitted.find(|(known, _)| *known == key) {
-            return form.fitting(fields.clone());
-        }
-        if self.declined.as_ref() != Some(&key) {
-            self.open.get_or_insert(form);
+        match self.replies.iter().find(|(known, _)| *known == key) {
+            Some((_, Some(fields))) => return form.fitting(fields.clone()),
+            Some((_, None)) => {}
+            None => {
+                self.open.get_or_insert(form);
+            }
         }
         FormReply::Declined
     }
@@ -246,7 +239,7 @@ impl ElicitationRounds {
         let form = self.open.take()?;
         let request = InputRequest::Elicitation(form.request()?);
         let state = RoundState {
-            submitted: std::mem::take(&mut self.submitted),
+            replies: std::mem::take(&mut self.replies),
             asked: form.key(),
         };
         let options = SealOptions::new().associated_data(&self.call).ttl(PATIENCE);

@@ -1,5 +1,6 @@
 //! A surface as an rmcp server: every method is a few lines over the pipeline or the tables.
 
+mod mirrored;
 mod notices;
 mod skills;
 mod wire;
@@ -248,6 +249,7 @@ impl ServerHandler for McpServer {
             responses: request.input_responses,
         };
         let mut caller = self.caller(context);
+        self.check_mirrored(&request.name, &arguments, &caller)?;
         let slot = caller
             .facts
             .structured

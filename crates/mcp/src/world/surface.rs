@@ -13,9 +13,9 @@ use tokio::sync::broadcast;
 use crate::{
     Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
     CompletionRequest, Console, ContentPart, Envelope, ErrorList, ErrorRow, Failure, FailureKind,
-    Handler, JsonObject, NoObserver, Observer, OpenedSkills, Pace, Policy, Prompt, RefusedCall,
-    Resource, ResourceContent, ResourceListing, ResourceNotice, ResourceTemplate, Resources,
-    Schema, SkillPurpose, Skills, Tool,
+    Handler, JsonObject, MirroredArgument, NoObserver, Observer, OpenedSkills, Pace, Policy,
+    Prompt, RefusedCall, Resource, ResourceContent, ResourceListing, ResourceNotice,
+    ResourceTemplate, Resources, Schema, SkillPurpose, Skills, Tool,
     access::AccessTarget,
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -153,6 +153,8 @@ pub struct ToolCard {
     pub output: Option<LazySchema>,
     /// Other names of arguments that are accepted but not listed.
     pub aliases: Vec<ArgumentAlias>,
+    /// Arguments that clients repeat in headers.
+    pub mirrored: Vec<MirroredArgument>,
     /// URI of the resource that hosts show to people beside its calls, if there is one.
     pub app: Option<&'static str>,
 }
@@ -214,6 +216,7 @@ impl<S> Tool<S> {
             input: LazyLock::new(input),
             output: self.output.map(LazyLock::new),
             aliases: self.aliases,
+            mirrored: self.mirrored,
             app: self.app,
         };
         (card, self.pace, self.handler)

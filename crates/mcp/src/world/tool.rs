@@ -37,6 +37,8 @@ pub struct Tool<S: 'static> {
     pub output: Option<Schema>,
     /// Other names of arguments that are accepted but not listed, each with the argument that it stands for.
     pub aliases: Vec<ArgumentAlias>,
+    /// Arguments that clients repeat in headers.
+    pub mirrored: Vec<MirroredArgument>,
     /// URI of the resource that hosts show to people beside its calls, if there is one.
     pub app: Option<&'static str>,
     /// The function that does the work.
@@ -86,6 +88,7 @@ pub struct ToolBuilder<S: 'static> {
     input: Option<Schema>,
     output: Option<Schema>,
     aliases: Vec<ArgumentAlias>,
+    mirrored: Vec<MirroredArgument>,
     app: Option<&'static str>,
     state: PhantomData<fn(&S)>,
 }
@@ -108,6 +111,7 @@ impl<S: 'static> ToolBuilder<S> {
             input: None,
             output: None,
             aliases: Vec::new(),
+            mirrored: Vec::new(),
             app: None,
             state: PhantomData,
         }
@@ -147,6 +151,13 @@ impl<S: 'static> ToolBuilder<S> {
     /// gives both is refused.
     pub fn alias(mut self, alias: &'static str, name: &'static str) -> Self {
         self.aliases.push(ArgumentAlias { alias, name });
+        self
+    }
+
+    /// Makes clients of the stateless era repeat the argument `name` in the HTTP header `Mcp-Param-<header>`, so that a
+    /// gateway can route calls without reading them. A call whose header says something else is refused.
+    pub fn mirror(mut self, name: &'static str, header: &'static str) -> Self {
+        self.mirrored.push(MirroredArgument { name, header });
         self
     }
 
@@ -221,6 +232,7 @@ impl<S: 'static> ToolBuilder<S> {
         output: Option<Schema>,
         handler: Handler<S>,
     ) -> Tool<S> {
+        let input = self.input.unwrap_or_else(|| Box::new(input_schema::<P>));
         Tool {
             name: self.name,
             title: self.title,
@@ -229,13 +241,32 @@ impl<S: 'static> ToolBuilder<S> {
             idempotent: self.idempotent,
             open_world: self.open_world,
             pace: self.pace,
-            input: self.input.unwrap_or_else(|| Box::new(input_schema::<P>)),
+            input: mirroring(input, self.mirrored.clone()),
             output: self.output.or(output),
             aliases: self.aliases,
+            mirrored: self.mirrored,
             app: self.app,
             handler,
         }
     }
+}
+
+/// Returns a schema that says which arguments are repeated in headers.
+fn mirroring(schema: Schema, mirrored: Vec<MirroredArgument>) -> Schema {
+    if mirrored.is_empty() {
+        return schema;
+    }
+    Box::new(move || {
+        let mut schema = schema();
+        for MirroredArgument { name, header } in &mirrored {
+            let properties = schema.get_mut("properties");
+            let property = properties.and_then(|properties| properties.get_mut(name));
+            if let Some(Value::Object(property)) = property {
+                property.insert("x-mcp-header".to_owned(), Value::from(*header));
+            }
+        }
+        schema
+    })
 }
 
 fn schema_of<O: JsonSchema + 'static>() -> Option<Schema> {
@@ -249,6 +280,15 @@ pub struct ArgumentAlias {
     pub alias: &'static str,
     /// The argument in the schema that it stands for.
     pub name: &'static str,
+}
+
+/// An argument that clients of the stateless era repeat in a header of the HTTP request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MirroredArgument {
+    /// The argument: a string, an integer or a boolean.
+    pub name: &'static str,
+    /// The name of the header after `Mcp-Param-`.
+    pub header: &'static str,
 }
 
 /// A pending answer.

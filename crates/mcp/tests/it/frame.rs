@@ -12,6 +12,10 @@ mod contents;
 mod errors;
 /// Handlers that panic, hang or are cancelled.
 mod faults;
+/// Handlers that ask the user to fill in a form.
+mod forms;
+/// Arguments that clients repeat in headers.
+mod headers;
 /// Instructions that are made when a client connects.
 mod instructions;
 mod listings;
