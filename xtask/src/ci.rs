@@ -230,7 +230,7 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
 /// Builds the programs that the outside checks run against.
 pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
     repo.run_cargo(
-        "build --locked --package sectile --package sectile-note-store --features backends",
+        "build --locked --package sectile --package sectile-note-store --package sectile-conformance-server --features backends",
     )
 }
 

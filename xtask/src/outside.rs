@@ -90,8 +90,18 @@ struct CheckRow {
     passed: usize,
     /// Failures that are listed with their reasons.
     expected: usize,
+    /// The scenarios that these are part of, if they are.
+    scenarios: Option<ScenarioCount>,
     failures: Vec<String>,
     skipped: Option<String>,
+}
+
+/// Number of scenarios of the conformance suite.
+#[derive(Clone, Copy, Default)]
+struct ScenarioCount {
+    run: usize,
+    /// Those in which nothing failed, not even what was expected to.
+    flawless: usize,
 }
 
 impl CheckRow {
@@ -119,7 +129,11 @@ impl CheckRow {
         } else {
             "FAILED "
         };
-        let mut line = format!("{word}  {}: {} passed", self.name, self.passed);
+        let mut line = format!("{word}  {}: ", self.name);
+        if let Some(ScenarioCount { run, flawless }) = self.scenarios {
+            line += &format!("{flawless} of {run} scenarios without a failure, checks: ");
+        }
+        line += &format!("{} passed", self.passed);
         if self.expected > 0 {
             line += &format!(", {} expected failures", self.expected);
         }
@@ -176,7 +190,8 @@ pub(crate) fn run(repo: &Repo, args: &OutsideArgs) -> Result<Option<String>> {
     let binary = repo.binary();
     if !binary.is_file() {
         bail!(
-            "there is no binary to check; run `cargo build -p sectile -p sectile-note-store --features backends` first"
+            "there is no binary to check; run `cargo build -p sectile -p sectile-note-store -p sectile-conformance-server \
+             --features backends` first"
         );
     }
     let folder = repo.target.join("outside");

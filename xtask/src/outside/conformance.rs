@@ -1,8 +1,9 @@
 //! The official conformance suite, in every protocol version that is served.
 //!
-//! Most of its scenarios call tools, prompts and resources that a test server is expected to provide. We provide none of
-//! them, so only scenarios that make sense for a real server run here. The table names every scenario, so that a new
-//! version of the suite cannot add one unnoticed.
+//! Most of its scenarios call tools, prompts and resources that a test server is expected to provide. The program
+//! `sectile-conformance-server` provides them on the frame that serves the worlds, and all scenarios run against it. Those
+//! that make sense for a real server also run against real worlds. The table names every scenario, so that a new version
+//! of the suite cannot add one unnoticed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +12,37 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::server::HttpServer;
 use super::subject::{Subject, SubjectKind};
-use super::{Bench, CheckRow, Job, in_parallel};
+use super::{Bench, CheckRow, Job, ScenarioCount, in_parallel};
 use crate::process::bounded;
 
-/// The subjects, with the file of their expected failures and its text, which gives a reason for each.
-const EXPECTED: [(SubjectKind, &str, &str); 2] = [
-    (
-        SubjectKind::Vault,
-        "expected-failures-vault.yml",
-        include_str!("../../outside/expected-failures-vault.yml"),
-    ),
-    (
-        SubjectKind::EditorFolder,
-        "expected-failures-editor.yml",
-        include_str!("../../outside/expected-failures-editor.yml"),
-    ),
+/// The failures that are expected of a server.
+struct ExpectedFailures {
+    /// The world; none for the one that is made for the suite.
+    subject: Option<SubjectKind>,
+    file: &'static str,
+    /// The text of the file, which gives a reason for each.
+    text: &'static str,
+}
+
+const FRAME: ExpectedFailures = ExpectedFailures {
+    subject: None,
+    file: "expected-failures-frame.yml",
+    text: include_str!("../../outside/expected-failures-frame.yml"),
+};
+const EXPECTED: [ExpectedFailures; 3] = [
+    FRAME,
+    ExpectedFailures {
+        subject: Some(SubjectKind::Vault),
+        file: "expected-failures-vault.yml",
+        text: include_str!("../../outside/expected-failures-vault.yml"),
+    },
+    ExpectedFailures {
+        subject: Some(SubjectKind::EditorFolder),
+        file: "expected-failures-editor.yml",
+        text: include_str!("../../outside/expected-failures-editor.yml"),
+    },
 ];
 const LIMIT: Duration = Duration::from_secs(60);
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
@@ -38,7 +54,7 @@ const WANTED: &str = "\
     sep-2164-resource-not-found prompts-list dns-rebinding-protection caching \
     http-header-validation input-required-result-unsupported-methods";
 
-/// Scenarios that call a tool, prompt or resource made for the suite.
+/// Scenarios that call a tool, prompt or resource made for the suite. They run against the world that has them.
 const FIXTURES: &str = "\
     tools-call-simple-text tools-call-image tools-call-audio tools-call-embedded-resource \
     tools-call-mixed-content tools-call-with-logging tools-call-error \
@@ -71,8 +87,32 @@ const EXTENSIONS: &str = "\
     tasks-dispatch-and-envelope tasks-status-notifications tasks-required-task-error \
     tasks-mrtr-composition";
 
-fn is_wanted(scenario: &str) -> bool {
-    WANTED.split(' ').any(|wanted| wanted == scenario)
+impl ExpectedFailures {
+    /// Returns whether a scenario runs against this server, in the versions that it applies to.
+    fn covers(&self, scenario: &str) -> bool {
+        let has = |names: &str| names.split(' ').any(|name| name == scenario);
+        has(WANTED) || (self.subject.is_none() && has(FIXTURES))
+    }
+
+    /// Returns the names in the file.
+    fn scenarios(&self) -> impl Iterator<Item = &'static str> {
+        let lines = self.text.lines();
+        let entries = lines.filter_map(|line| line.trim().strip_prefix("- "));
+        entries.map(|entry| {
+            entry
+                .split_once(':')
+                .map_or(entry, |(scenario, _)| scenario)
+        })
+    }
+}
+
+/// Returns the scenarios that are expected to fail although they do not run.
+fn unused() -> Vec<&'static str> {
+    let unused = |expected: &'static ExpectedFailures| {
+        let names = expected.scenarios();
+        names.filter(|name| !expected.covers(name))
+    };
+    EXPECTED.iter().flat_map(unused).collect()
 }
 
 /// Returns every scenario that has been reviewed.
@@ -86,13 +126,14 @@ fn known() -> impl Iterator<Item = &'static str> {
 /// A scenario's name, and the versions it applies to.
 type ScenarioEntry = (String, Vec<String>);
 
-/// A run of the suite in one protocol version against one subject.
+/// A run of the suite in one protocol version against one server.
 struct Run<'a> {
     bench: &'a Bench,
-    subject: &'a Subject,
+    /// Name of the server in reports and log files.
+    name: &'a str,
+    url: &'a str,
     version: &'static str,
-    /// The file with the expected failures, if there is one.
-    expected: Option<PathBuf>,
+    expected: Option<&'static ExpectedFailures>,
     results: PathBuf,
 }
 
@@ -104,30 +145,39 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<CheckRow>> 
     let listed = listed(bench)?;
     let mut table = CheckRow::new("conformance, table of scenarios");
     table.record(check_table(&listed));
+    let mut frame = HttpServer::start_frame(bench)?;
+    let run = |name, url, version, expected| Run {
+        bench,
+        name,
+        url,
+        version,
+        expected,
+        results: results.join(name).join(version),
+    };
     let mut jobs: Vec<Job<'_>> = Vec::new();
-    for subject in subjects {
-        let expected = EXPECTED.iter().find(|(kind, ..)| *kind == subject.kind);
-        let has_skills = subject.kind == SubjectKind::Desk;
-        if expected.is_none() && !has_skills {
-            continue;
-        }
+    for expected in &EXPECTED {
+        let of_subject = |subject: &&Subject| Some(subject.kind) == expected.subject;
+        let (name, url) = match subjects.iter().find(of_subject) {
+            Some(subject) => (subject.name, &subject.url),
+            None => ("frame", &frame.url),
+        };
         for version in VERSIONS {
-            let run = Run {
-                bench,
-                subject,
-                version,
-                expected: expected.map(|(_, expected, _)| bench.scripts.join(expected)),
-                results: results.join(subject.name).join(version),
-            };
-            let listed = &listed;
-            jobs.push(match has_skills {
-                true => Box::new(move || vec![run.skills()]),
-                false => Box::new(move || vec![run.all(listed)]),
-            });
+            let (run, listed) = (run(name, url, version, Some(expected)), &listed);
+            jobs.push(Box::new(move || vec![run.all(expected, listed)]));
+        }
+    }
+    let desks = subjects.iter().filter(|one| one.kind == SubjectKind::Desk);
+    for desk in desks {
+        for version in VERSIONS {
+            let run = run(desk.name, &desk.url, version, None);
+            jobs.push(Box::new(move || vec![run.skills()]));
         }
     }
     let mut rows = vec![table];
     rows.extend(in_parallel(jobs));
+    let mut alive = CheckRow::new("http server, frame");
+    alive.record(frame.check_alive());
+    rows.push(alive);
     Ok(rows)
 }
 
@@ -169,49 +219,35 @@ fn check_table(listed: &[ScenarioEntry]) -> Result<()> {
         .map(|(name, _)| name.as_str())
         .filter(is_new)
         .collect();
-    let unused: Vec<&str> = expected_scenarios()
-        .filter(|name| !is_wanted(name))
-        .collect();
+    let unused = unused();
     if gone.is_empty() && new.is_empty() && unused.is_empty() {
         return Ok(());
     }
     bail!("missing scenarios: {gone:?}, new: {new:?}, expected to fail but never run: {unused:?}")
 }
 
-/// Returns the names in the files of expected failures.
-fn expected_scenarios() -> impl Iterator<Item = &'static str> {
-    let entries = EXPECTED
-        .iter()
-        .flat_map(|(_, _, text)| text.lines())
-        .filter_map(|line| line.trim().strip_prefix("- "));
-    entries.map(|entry| {
-        entry
-            .split_once(':')
-            .map_or(entry, |(scenario, _)| scenario)
-    })
-}
-
 impl Run<'_> {
-    fn all(&self, listed: &[ScenarioEntry]) -> CheckRow {
-        let mut row = CheckRow::new(format!(
-            "conformance, {}, {}",
-            self.subject.name, self.version
-        ));
+    fn all(&self, expected: &ExpectedFailures, listed: &[ScenarioEntry]) -> CheckRow {
+        let mut row = CheckRow::new(format!("conformance, {}, {}", self.name, self.version));
+        let mut count = ScenarioCount::default();
         for (scenario, versions) in listed {
-            let runs = is_wanted(scenario) && versions.iter().any(|known| known == self.version);
-            if runs && let Err(error) = self.one(scenario, &[], &mut row) {
+            if !expected.covers(scenario) || !versions.iter().any(|known| known == self.version) {
+                continue;
+            }
+            let before = row.expected + row.failures.len();
+            if let Err(error) = self.one(scenario, &[], &mut row) {
                 row.record(Err(error.context(scenario.clone())));
             }
+            count.run += 1;
+            count.flawless += usize::from(row.expected + row.failures.len() == before);
         }
+        row.scenarios = Some(count);
         row
     }
 
     /// Runs the scenarios about skills. They belong to no version, so they have to be forced into each.
     fn skills(&self) -> CheckRow {
-        let name = format!(
-            "conformance, {} skills, {}",
-            self.subject.name, self.version
-        );
+        let name = format!("conformance, {} skills, {}", self.name, self.version);
         let mut row = CheckRow::new(name);
         let is_stateless = Some(&self.version) == VERSIONS.last();
         for (scenario, stateless, earlier) in SKILLS {
@@ -236,18 +272,16 @@ impl Run<'_> {
             .bench
             .node("@modelcontextprotocol/conformance", "dist/index.js");
         command
-            .args(["server", "--url", &self.subject.url])
+            .args(["server", "--url", self.url])
             .args(["--scenario", scenario, "--spec-version", self.version])
             .args(more)
             .arg("--output-dir")
             .arg(&results);
-        if let Some(expected) = &self.expected {
-            command.arg("--expected-failures").arg(expected);
+        if let Some(expected) = self.expected {
+            let file = self.bench.scripts.join(expected.file);
+            command.arg("--expected-failures").arg(file);
         }
-        let log = format!(
-            "conformance-{}-{}-{scenario}",
-            self.subject.name, self.version
-        );
+        let log = format!("conformance-{}-{}-{scenario}", self.name, self.version);
         let finished = bounded(&mut command, &self.bench.log(&log), LIMIT)?;
         let statuses = statuses(&results)?;
         let count = |wanted: &[&str]| {
@@ -305,9 +339,18 @@ mod tests {
 
     #[test]
     fn only_scenarios_that_run_are_expected_to_fail() {
-        assert!(expected_scenarios().count() > 0);
-        for scenario in expected_scenarios() {
-            assert!(is_wanted(scenario), "{scenario}");
+        for expected in &EXPECTED {
+            assert!(expected.scenarios().count() > 0, "{}", expected.file);
+        }
+        assert_eq!(unused(), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn every_scenario_without_an_extension_runs_against_the_frame() {
+        let extensions = EXTENSIONS.split(' ').chain(SKILLS.map(|(name, ..)| name));
+        let extensions: Vec<&str> = extensions.collect();
+        for name in known() {
+            assert_eq!(FRAME.covers(name), !extensions.contains(&name), "{name}");
         }
     }
 

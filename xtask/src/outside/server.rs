@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -18,13 +19,28 @@ pub(super) struct HttpServer {
 
 impl HttpServer {
     pub(super) fn start(bench: &Bench, subject: &Subject) -> Result<Self> {
-        let log = bench.log(&format!("server-{}", subject.name));
         let mut command = bench.isolated(bench.binary.clone());
         command
             .args(subject.arguments_with_settings())
             .args(["--http", "127.0.0.1:0"]);
-        let mut running = RunningProcess::start(&mut command, &log)?;
-        let log = log.with_extension("err");
+        Self::launch(
+            &mut command,
+            bench.log(&format!("server-{}", subject.name)),
+            "err",
+        )
+    }
+
+    /// Starts the world on the frame that has what the conformance suite calls.
+    pub(super) fn start_frame(bench: &Bench) -> Result<Self> {
+        let mut command = bench.isolated(bench.beside("sectile-conformance-server"));
+        Self::launch(&mut command, bench.log("server-frame"), "out")
+    }
+
+    /// Starts a server, and waits until it says where it listens: on standard output or standard error, by the extension
+    /// of the file that has it.
+    fn launch(command: &mut Command, log: PathBuf, said: &str) -> Result<Self> {
+        let mut running = RunningProcess::start(command, &log)?;
+        let log = log.with_extension(said);
         let read = || Ok(find_url(&fs::read_to_string(&log)?));
         let address = running
             .wait_until(Duration::from_secs(10), read)

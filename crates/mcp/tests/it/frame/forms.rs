@@ -105,7 +105,9 @@ fn again(mut request: Value, asked: &Value, name: &str, response: &Value) -> Val
     let fields = &question["params"]["requestedSchema"]["properties"];
     assert_eq!(fields["place"]["default"], "top", "{asked}");
     request["params"]["requestState"] = asked["result"]["requestState"].clone();
-    request["params"]["inputResponses"] = json!({ name: response });
+    // Other answers are ignored.
+    let other = submitted(json!({ "place": "bottom" }));
+    request["params"]["inputResponses"] = json!({ "other": other, name: response });
     request
 }
 
