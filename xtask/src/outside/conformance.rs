@@ -156,9 +156,12 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<CheckRow>> 
     };
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for expected in &EXPECTED {
-        let of_subject = |subject: &&Subject| Some(subject.kind) == expected.subject;
-        let (name, url) = match subjects.iter().find(of_subject) {
-            Some(subject) => (subject.name, &subject.url),
+        let (name, url) = match expected.subject {
+            Some(kind) => {
+                let subject = subjects.iter().find(|subject| subject.kind == kind);
+                let subject = subject.context("a world with expected failures is not served")?;
+                (subject.name, &subject.url)
+            }
             None => ("frame", &frame.url),
         };
         for version in VERSIONS {

@@ -32,7 +32,8 @@ pub struct Form {
     pub name: &'static str,
     /// The question above the form.
     pub question: String,
-    /// Schema of the answer: an object whose fields are strings, numbers, booleans or choices.
+    /// Schema of the answer: an object whose fields are strings, numbers, booleans or choices. A form that the protocol
+    /// does not have is never shown, and counts as declined.
     pub schema: JsonObject,
 }
 

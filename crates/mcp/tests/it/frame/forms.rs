@@ -111,15 +111,21 @@ fn again(mut request: Value, asked: &Value, name: &str, response: &Value) -> Val
     request
 }
 
+/// Connects a client of the handshake era that shows forms.
+async fn with_handshake() -> Client {
+    let mut client = Client::connect_to(Era::Stateless, surface()).await;
+    client.era = Era::Handshake;
+    let mut message = initialize(0);
+    message["params"]["capabilities"] = json!({ "elicitation": {} });
+    client.send(&message).await;
+    client.receive().await;
+    client
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_form_is_filled_in_while_the_call_waits() {
     for (response, heard) in replies() {
-        let mut client = Client::connect_to(Era::Stateless, surface()).await;
-        client.era = Era::Handshake;
-        let mut message = initialize(0);
-        message["params"]["capabilities"] = json!({ "elicitation": {} });
-        client.send(&message).await;
-        client.receive().await;
+        let mut client = with_handshake().await;
         let call = Era::Handshake.request(7, "tools/call", put_params());
         client.send(&call).await;
         for response in [&response, &submitted(json!({ "place": "top" }))] {
@@ -162,6 +168,14 @@ async fn a_prompt_can_ask_too() {
     for (response, heard) in replies() {
         let asked = ask(request()).await;
         let answer = ask(again(request(), &asked, "first", &response)).await;
+        assert_eq!(text(&answer), heard, "{answer}");
+        let mut client = with_handshake().await;
+        let request = Era::Handshake.request(7, "prompts/get", json!({ "name": "put" }));
+        client.send(&request).await;
+        let question = client.receive().await;
+        let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": response });
+        client.send(&reply).await;
+        let answer = client.receive().await;
         assert_eq!(text(&answer), heard, "{answer}");
     }
     // The request state of the tool of the same name does not fit.
