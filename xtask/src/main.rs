@@ -16,6 +16,7 @@ mod contracts;
 mod crates;
 mod dist;
 mod eval;
+mod faults;
 mod front_door;
 mod install;
 mod licences;
@@ -91,6 +92,8 @@ enum Chore {
     Bench(bench::BenchArgs),
     /// Do again what people did to Markdown in git histories: edits, merges and renames, with Sectile.
     Replay(replay::ReplayArgs),
+    /// Make the machine fail under the program: system calls, power, disk, memory, kills and pauses.
+    Faults(faults::FaultsArgs),
 }
 
 fn main() -> ExitCode {
@@ -130,6 +133,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Sets => sets::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
         Chore::Replay(args) => replay::run(repo, &args),
+        Chore::Faults(args) => faults::run(repo, &args),
     }
 }
 

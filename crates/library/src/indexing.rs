@@ -5,6 +5,7 @@
 use std::{
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
+    thread::Builder,
 };
 
 use parking_lot::Mutex;
@@ -164,7 +165,8 @@ pub(crate) fn build_with<T: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(batches.len()) {
-            scope.spawn(work);
+            // Without another thread, this one does all.
+            drop(Builder::new().spawn_scoped(scope, work));
         }
         work();
     });

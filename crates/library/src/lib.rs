@@ -32,6 +32,7 @@ pub mod quote_check;
 mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod threads;
 pub mod tiers;
 
 pub use self::error::{FailedPart, GoneReason, LibraryError};

@@ -36,6 +36,7 @@ use crate::{
     },
     open_collection::snapshot::{NamedSegment, Snapshot},
     storage::{NotebookFile, NotebookStamp, TOP},
+    threads::at_once,
 };
 
 /// Number of notes in the first round of a long job; each later one has this many times as many, up to the most. Every
@@ -129,20 +130,15 @@ impl Keeper {
         };
         let mut engine = live.engine.lock();
         let stop = || is_alone(live);
-        let (cached, listed) = std::thread::scope(|scope| {
-            let store = self.store.clone();
-            let cached = scope.spawn(move || {
-                let store = store?;
-                CachedState::read(&store, location?, live.models)
-            });
-            let listed = live.listing(&mut engine, &stop);
-            (cached.join().ok().flatten(), listed)
-        });
+        let (cached, listed) = at_once(
+            || CachedState::read(self.store.as_deref()?, location?, live.models),
+            || live.listing(&mut engine, &stop),
+        );
         {
             let mut state = live.state.lock();
             let state = Arc::make_mut(&mut state);
             state.progress.in_memory_reason = reason;
-            if let Some(cached) = cached {
+            if let Some(cached) = cached.flatten() {
                 let left_out = |note: &&Arc<NoteRecord>| note.left_out.is_some();
                 state.progress.left_out = cached.notes.iter().filter(left_out).count();
                 state.contents.notes = cached.notes;

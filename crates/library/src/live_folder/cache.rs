@@ -9,6 +9,7 @@ use crate::{
     live_folder::{NoteRecord, decode_records},
     open_collection::snapshot::{Snapshot, SnapshotNotebook},
     storage::TOP,
+    threads::at_once,
     tiers::Models,
 };
 
@@ -22,12 +23,11 @@ pub(super) struct CachedState {
 impl CachedState {
     /// Reads the cache at `location`, if there is a usable one.
     pub(super) fn read(store: &Store, location: &Path, models: Models) -> Option<Self> {
-        let (snapshot, records) = std::thread::scope(|scope| {
-            let records = scope.spawn(|| decode_records(store.records()?.as_ref()).ok());
-            let snapshot = Snapshot::of_disk(Some(location), TOP, models);
-            (snapshot, records.join().ok().flatten())
-        });
-        Self::joined(snapshot?, records?)
+        let (records, snapshot) = at_once(
+            || decode_records(store.records()?.as_ref()).ok(),
+            || Snapshot::of_disk(Some(location), TOP, models),
+        );
+        Self::joined(snapshot?, records??)
     }
 
     /// Keeps the notes that both know in the same state.
