@@ -18,6 +18,7 @@ mod dist;
 mod eval;
 mod faults;
 mod front_door;
+mod fuzz;
 mod install;
 mod licences;
 mod models;
@@ -94,6 +95,8 @@ enum Chore {
     Replay(replay::ReplayArgs),
     /// Make the machine fail under the program: system calls, power, disk, memory, kills and pauses.
     Faults(faults::FaultsArgs),
+    /// Fuzz every parser with a sanitizer, for a given time.
+    Fuzz(fuzz::FuzzArgs),
 }
 
 fn main() -> ExitCode {
@@ -134,6 +137,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Bench(args) => bench::run(repo, &args),
         Chore::Replay(args) => replay::run(repo, &args),
         Chore::Faults(args) => faults::run(repo, &args),
+        Chore::Fuzz(args) => fuzz::run(repo, &args),
     }
 }
 
