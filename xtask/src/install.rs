@@ -38,9 +38,9 @@ const LONG_LIMIT: Duration = Duration::from_secs(2400);
 /// Packages in a Python environment of their own.
 pub(crate) struct PythonEnvironment {
     /// The folder of the environment.
-    name: &'static str,
-    packages: &'static [(&'static str, &'static str)],
-    options: &'static [&'static str],
+    pub(crate) name: &'static str,
+    pub(crate) packages: &'static [(&'static str, &'static str)],
+    pub(crate) options: &'static [&'static str],
 }
 
 /// The client of the outside checks.
@@ -135,13 +135,18 @@ impl PythonEnvironment {
 
     /// Installs the packages; returns what is missing on this machine, if anything.
     pub(crate) fn install(&self, folder: &Path) -> Result<Option<String>> {
-        if let Some(missing) = missing(&["python3"]) {
+        self.install_with("python3", folder)
+    }
+
+    /// Like [`Self::install`], with a Python of its own.
+    pub(crate) fn install_with(&self, python: &str, folder: &Path) -> Result<Option<String>> {
+        if let Some(missing) = missing(&[python]) {
             return Ok(Some(missing));
         }
         let home = folder.join(self.name);
         let log = |step: &str| folder.join(format!("logs/{}-{step}", self.name));
         once(&home, self.packages, || {
-            let mut venv = Command::new("python3");
+            let mut venv = Command::new(python);
             install(venv.args(["-m", "venv"]).arg(&home), &log("venv"))?;
             let mut pip = Command::new(self.python(folder));
             pip.args(["-m", "pip", "install", "--quiet"]);
@@ -241,6 +246,21 @@ pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
     ];
     let folder = repo.target.join("servers");
     cargo_install(repo, &folder, "s3", S3_SERVER, &options)
+}
+
+/// Builds a program to compare with into `folder`/`package`/bin, with the profile of our own release.
+pub(crate) fn program(
+    repo: &Repo,
+    folder: &Path,
+    package: (&str, &str),
+    features: &[&str],
+) -> Result<()> {
+    let mut options = vec![
+        "--config=profile.release.lto='off'",
+        "--config=profile.release.codegen-units=4",
+    ];
+    options.extend(features);
+    cargo_install(repo, folder, package.0, package, &options)
 }
 
 /// Builds a program from crates.io into `folder`/`name`/bin.

@@ -11,6 +11,7 @@
 
 mod bench;
 mod ci;
+mod compare;
 mod console;
 mod contracts;
 mod crates;
@@ -97,6 +98,8 @@ enum Chore {
     Faults(faults::FaultsArgs),
     /// Fuzz every parser with a sanitizer, for a given time.
     Fuzz(fuzz::FuzzArgs),
+    /// Measure Sectile beside other programs, and make docs/comparison.md from the results.
+    Compare(compare::CompareArgs),
 }
 
 fn main() -> ExitCode {
@@ -138,6 +141,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Replay(args) => replay::run(repo, &args),
         Chore::Faults(args) => faults::run(repo, &args),
         Chore::Fuzz(args) => fuzz::run(repo, &args),
+        Chore::Compare(args) => compare::run(repo, &args),
     }
 }
 

@@ -31,6 +31,7 @@ const OURS: &[(&str, &str)] = &[
         "crates/sectile/src/worlds/desk/card/",
         "the page that we wrote for reviews",
     ),
+    ("docs/comparison.json", "measured by `cargo xtask compare`"),
     ("model/checkpoints/", "weights that we trained"),
     ("model/classes.tsv", "written by classes.py"),
     ("model/requirements-bench.txt", "names of packages"),

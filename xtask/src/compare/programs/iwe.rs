@@ -1,0 +1,120 @@
+//! iwe's MCP server.
+
+use std::process::Command;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{Client, Program, ProgramFacts, Reply, SectionAddress, Tools, Workspace, command};
+use crate::install;
+
+const PACKAGE: (&str, &str) = ("iwec", "0.29.3");
+
+pub(super) struct Iwe;
+
+/// Runs one update operator on one document. A query is YAML, and so is JSON.
+fn update(
+    client: &mut Client,
+    at: &SectionAddress<'_>,
+    operator: &str,
+    mut operand: Value,
+) -> Result<Reply> {
+    operand["expect"] = json!(1);
+    let query = json!({
+        "filter": { "$key": at.key() },
+        "expect": 1,
+        "update": { operator: operand },
+    });
+    client.call(
+        "iwe_query",
+        &json!({ "operation": "update", "document": query.to_string() }),
+    )
+}
+
+impl Program for Iwe {
+    fn facts(&self) -> ProgramFacts {
+        ProgramFacts {
+            id: "iwe",
+            name: "iwe (iwec)",
+            version: PACKAGE.1,
+            registry: "crates.io",
+            purpose: "keeps a folder of Markdown as a graph, with a query language, renames of documents and restructuring",
+        }
+    }
+
+    fn install(&self, tools: &Tools<'_>) -> Result<Option<String>> {
+        install::program(tools.repo, &tools.folder, PACKAGE, &[]).map(|()| None)
+    }
+
+    fn serve(&self, tools: &Tools<'_>, workspace: &Workspace) -> Result<Command> {
+        Ok(command(&tools.folder.join("iwec/bin/iwec"), workspace))
+    }
+
+    fn search(&self, client: &mut Client, words: &str) -> Result<Reply> {
+        client.call(
+            "iwe_retrieve",
+            &json!({ "keys": [], "search": words, "limit": 5, "backlinks": false, "max_document_tokens": 300 }),
+        )
+    }
+
+    fn read(&self, client: &mut Client, at: &SectionAddress<'_>) -> Result<Reply> {
+        let query = json!({
+            "filter": { "$key": at.key() },
+            "project": { "content": { "$content": { "$section": at.heading } } },
+        });
+        client.call(
+            "iwe_query",
+            &json!({ "operation": "find", "document": query.to_string() }),
+        )
+    }
+
+    fn replace(
+        &self,
+        client: &mut Client,
+        at: &SectionAddress<'_>,
+        old: &str,
+        new: &str,
+    ) -> Result<Reply> {
+        let operand = json!({ "$within": at.heading, "$text": old, "from": old, "to": new });
+        update(client, at, "$replaceText", operand)
+    }
+
+    fn append(&self, client: &mut Client, at: &SectionAddress<'_>, text: &str) -> Result<Reply> {
+        let operand = json!({ "$header": at.heading, "content": text });
+        update(client, at, "$append", operand)
+    }
+
+    fn set_section(
+        &self,
+        client: &mut Client,
+        at: &SectionAddress<'_>,
+        body: &str,
+    ) -> Result<Reply> {
+        let content = format!("## {}\n\n{body}\n", at.heading);
+        update(
+            client,
+            at,
+            "$replace",
+            json!({ "$section": at.heading, "content": content }),
+        )
+    }
+
+    fn rewrite(
+        &self,
+        client: &mut Client,
+        at: &SectionAddress<'_>,
+        _: &super::SeenSection<'_>,
+        body: &str,
+    ) -> Result<Reply> {
+        self.set_section(client, at, body)
+    }
+
+    fn rename(&self, client: &mut Client, at: &SectionAddress<'_>, to: &str) -> Result<Reply> {
+        update(
+            client,
+            at,
+            "$replaceText",
+            json!({ "$header": at.heading, "to": to }),
+        )
+    }
+}
