@@ -80,23 +80,19 @@ pub(crate) fn run(repo: &Repo, args: &CompareArgs) -> Result<Option<String>> {
         python: env::var("XTASK_PYTHON").unwrap_or_else(|_| "python3".to_owned()),
     };
     fs::create_dir_all(tools.folder.join("logs"))?;
-    let old = saved(repo).unwrap_or_default();
+    let mut results = saved(repo).unwrap_or_default();
     let mut missing = Vec::new();
-    let mut rows = Vec::new();
     for program in programs::all() {
         let id = program.facts().id;
-        let before = row_of(&old, id).cloned().unwrap_or_default();
-        let is_wanted = args.only.is_empty() || args.only.iter().any(|only| only == id);
-        let row = if is_wanted {
-            measure(program.as_ref(), &tools, args, &before)?
-        } else {
-            before
-        };
+        let mut row = row_of(&results, id).cloned().unwrap_or_default();
+        if args.only.is_empty() || args.only.iter().any(|only| only == id) {
+            row = measure(program.as_ref(), &tools, args, &row)?;
+            results = with_row(&results, &row);
+            // After each program, because the next one may take long.
+            fs::write(repo.root.join(RESULTS), format!("{results:#}\n"))?;
+        }
         missing.extend(row["missing"].as_str().map(|_| id));
-        rows.push(row);
     }
-    let results = json!({ "machine": machine(), "programs": rows });
-    fs::write(repo.root.join(RESULTS), format!("{results:#}\n"))?;
     write_pages(repo, &results)?;
     if missing.is_empty() {
         return Ok(None);
@@ -123,6 +119,20 @@ fn saved(repo: &Repo) -> Result<Value> {
     let text = fs::read_to_string(repo.root.join(RESULTS))
         .with_context(|| format!("cannot read {RESULTS}; run `cargo xtask compare` first"))?;
     Ok(serde_json::from_str(&text)?)
+}
+
+/// Returns the results with one row added or replaced.
+fn with_row(results: &Value, row: &Value) -> Value {
+    let all = programs::all();
+    let rows = all.iter().filter_map(|program| {
+        let id = program.facts().id;
+        if row["id"] == id {
+            Some(row)
+        } else {
+            row_of(results, id)
+        }
+    });
+    json!({ "machine": machine(), "programs": rows.collect::<Vec<_>>() })
 }
 
 fn row_of<'a>(results: &'a Value, id: &str) -> Option<&'a Value> {
@@ -181,10 +191,8 @@ fn measure(
         let result = match part {
             Part::Safety => Ok(safety::measure(&trial)),
             Part::Jobs => jobs::measure(&trial),
-            Part::Speed => speed::measure(&trial, args.notes).map(|mut speed| {
-                speed["notes"] = json!(args.notes);
-                speed
-            }),
+            Part::Speed => speed::measure(&trial, args.notes)
+                .map(|speed| with_size(&before[key], args.notes, speed)),
         };
         row[key] = result.unwrap_or_else(|error| json!({ "failed": short(&format!("{error:#}")) }));
         println!("  {key}: {}", row[key]);
@@ -192,6 +200,19 @@ fn measure(
         fs::remove_dir_all(&folder)?;
     }
     Ok(row)
+}
+
+/// Returns the speeds of a program, by the number of notes, with that among `notes` notes added or replaced.
+fn with_size(before: &Value, notes: usize, mut speed: Value) -> Value {
+    let others = before.as_array().into_iter().flatten();
+    let mut all: Vec<Value> = others
+        .filter(|one| one["notes"] != notes)
+        .cloned()
+        .collect();
+    speed["notes"] = json!(notes);
+    all.push(speed);
+    all.sort_by_key(|one| one["notes"].as_u64());
+    Value::Array(all)
 }
 
 /// Describes this machine in general words.

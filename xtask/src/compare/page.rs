@@ -1,5 +1,7 @@
 //! The page of the comparison, made from the saved results.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::programs::{self, ProgramFacts};
@@ -24,9 +26,12 @@ const SAFETY: &str = "
 ## What happens to notes
 
 - **Two agents**: each has a server of its own and adds 50 paragraphs to its own section of one note, at the same time. *Lost*
-  edits were answered with success and are not in the note. *Refused* ones were answered with an error, so that an agent can try again.
+  edits were answered with success and are not in the note. *Refused* ones were answered with an error, so that an agent can try again. The agents
+  repeat nothing and use the plain tool for adding to a section; some programs have conditions that could be asked for, such as the
+  hash of a file in patchloom's tool for text. The numbers differ from run to run; what counts is whether there are any.
 - **Other bytes**: a figure is changed in seven notes. *Kept* means that nothing else changed. The notes are an ordinary one, and ones
   with CRLF line ends, a byte order mark, unusual formatting, no newline at the end, blank lines at the end, and comments in the front matter.
+  Some change more by design: iwe writes a document again in one style, and basic-memory adds front matter of its own to every note.
 - **Stale write**: an agent reads a section, another program changes a line of it, and the agent writes a section that it made from
   the old text. The line is *the same* or *another one*. Each program is called in the most careful way that we found.
 - **Code block**: a section is replaced that has lines starting with `#` in a code block.
@@ -43,7 +48,9 @@ const JOBS: &str = "
 
 Each job is the shortest sensible sequence of calls for a model that knows the tools and the note, in a folder of 124 notes. Tokens
 are a quarter of the bytes of names and arguments of calls and of the text of answers. *Not done* means that a call was answered
-with success, and that the notes are not what the job asks for. A program without sections has to read whole notes.
+with success, and that the notes are not what the job asks for. A program without sections has to read whole notes, and
+server-filesystem, which has no search by content, is told the folder to read. iwe answers a change with the whole note, and the first
+one also names all notes that nothing links to, which are many here.
 [More jobs](desk.md#what-everyday-jobs-cost) are measured with fewer programs.
 ";
 
@@ -54,6 +61,7 @@ const SPEED: &str = "
 of the notes is found in a folder that it never saw, with its index. The others are medians, and the memory is the peak of
 the process and its children. Sectile waits until an edit is on the disk, in its history and in its index before it answers; most
 others write a file. The bare servers have one tool that does nothing, and show what the protocol and a language cost by themselves.
+A program without a row for a number of notes was not measured there.
 ";
 
 const NOT_MEASURED: &str = "
@@ -137,7 +145,7 @@ pub(super) fn page(results: &Value) -> String {
     page += JOBS;
     jobs_table(&mut page, &measured);
     page += SPEED;
-    speed_table(&mut page, &measured);
+    speed_tables(&mut page, &measured);
     page += &better(&measured);
     page += NOT_MEASURED;
     page
@@ -173,7 +181,7 @@ pub(super) fn with_notes<'a>(
 }
 
 fn safety_table(page: &mut String, measured: &[(ProgramFacts, &Value)]) {
-    *page += "\n![Lost and refused edits, and notes with changed bytes, of each program](pictures/comparison-safety.svg)\n\n";
+    *page += "\n![Lost edits, and notes with changed bytes, of each program](pictures/comparison-safety.svg)\n\n";
     *page += "| program | two agents: lost, refused of 100 | other bytes kept | stale write, the same line | another line | code block | deleted text quoted | paths out: read, written of 3 | torn after a kill |\n";
     *page += "|---|---|---|---|---|---|---|---|---|\n";
     for (facts, row) in with_notes(measured) {
@@ -263,25 +271,48 @@ pub(super) fn tokens(job: &Value) -> Option<u64> {
     Some((job["written"].as_u64()? + job["read"].as_u64()?) / 4)
 }
 
-fn speed_table(page: &mut String, measured: &[(ProgramFacts, &Value)]) {
-    *page += "\n![Start, search, edit and memory of each program](pictures/comparison-speed.svg)\n\n| program | notes |";
-    for figure in &FIGURES {
-        *page += &format!(" {}, {} |", figure.name, figure.unit);
-    }
-    *page += " empty call, ms |\n|---|---|---|---|---|---|---|---|---|\n";
-    for (facts, row) in measured {
-        let speed = &row["speed"];
-        let mut cells = vec![facts.name.to_owned(), speed["notes"].to_string()];
-        let keys = FIGURES.iter().map(|figure| figure.key).chain(["call_ms"]);
-        cells.extend(keys.map(|key| {
-            match (key, &speed["unfinished_s"]) {
+/// Returns the numbers of notes among which speed was measured.
+pub(super) fn sizes(measured: &[(ProgramFacts, &Value)]) -> BTreeSet<u64> {
+    let all = measured
+        .iter()
+        .filter_map(|(_, row)| row["speed"].as_array());
+    all.flatten()
+        .filter_map(|speed| speed["notes"].as_u64())
+        .collect()
+}
+
+/// Returns the speed of a program among this many notes.
+pub(super) fn speed_at(row: &Value, notes: u64) -> &Value {
+    let mut all = row["speed"].as_array().into_iter().flatten();
+    all.find(|speed| speed["notes"] == notes)
+        .unwrap_or(&Value::Null)
+}
+
+fn speed_tables(page: &mut String, measured: &[(ProgramFacts, &Value)]) {
+    *page += "\n![Start, search, edit and memory of each program](pictures/comparison-speed.svg)\n";
+    for notes in sizes(measured) {
+        *page += &format!("\n| {notes} notes |");
+        for figure in &FIGURES {
+            *page += &format!(" {}, {} |", figure.name, figure.unit);
+        }
+        *page += " empty call, ms |\n|---|---|---|---|---|---|---|---|\n";
+        for (facts, row) in measured {
+            let speed = speed_at(row, notes);
+            if speed.is_null() {
+                continue;
+            }
+            let keys = FIGURES.iter().map(|figure| figure.key).chain(["call_ms"]);
+            let figures = keys.map(|key| match (key, &speed["unfinished_s"]) {
                 ("complete_s", Value::Number(limit)) => format!("over {limit}"),
                 _ => speed[key]
                     .as_f64()
                     .map_or("–".to_owned(), |value| value.to_string()),
-            }
-        }));
-        table_row(page, &cells.iter().map(String::as_str).collect::<Vec<_>>());
+            });
+            let cells: Vec<String> = std::iter::once(facts.name.to_owned())
+                .chain(figures)
+                .collect();
+            table_row(page, &cells.iter().map(String::as_str).collect::<Vec<_>>());
+        }
     }
 }
 
@@ -304,10 +335,13 @@ fn better(measured: &[(ProgramFacts, &Value)]) -> String {
             page += &format!("- {what}, {unit}: {others}; Sectile {own}.\n");
         }
     };
-    for figure in &FIGURES {
-        line(figure.name, figure.unit, &|row| {
-            row["speed"][figure.key].as_f64()
-        });
+    for notes in sizes(measured) {
+        for figure in &FIGURES {
+            let what = format!("{} among {notes} notes", figure.name);
+            line(&what, figure.unit, &|row| {
+                speed_at(row, notes)[figure.key].as_f64()
+            });
+        }
     }
     for name in jobs::names() {
         let get = |row: &Value| tokens(&row["jobs"]["jobs"][name]).map(|tokens| tokens as f64);
@@ -340,4 +374,28 @@ fn string(value: &Value) -> &str {
 
 fn table_row(page: &mut String, cells: &[&str]) {
     *page += &format!("| {} |\n", cells.join(" | "));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_missing_is_a_row_that_says_why() {
+        let results =
+            json!({ "programs": [{ "id": "qmd", "version": "1", "missing": "no network" }] });
+        let page = page(&results);
+        assert!(page.contains("**not measured**: no network"));
+        assert!(measured(&results).is_empty());
+    }
+
+    #[test]
+    fn figures_of_others_that_are_better_are_listed() {
+        let row = |id: &str, start: u64| json!({ "id": id, "safety": {}, "speed": [{ "notes": 7, "start_ms": start }] });
+        let results = json!({ "programs": [row("sectile", 9), row("qmd", 3)] });
+        let page = page(&results);
+        assert!(page.contains("- start among 7 notes, ms: qmd (keywords) 3; Sectile 9.\n"));
+    }
 }

@@ -48,13 +48,17 @@ pub(super) fn plots(results: &Value) -> Vec<(String, String)> {
             },
         ),
     ];
+    // Programs that index for long have no figures among more notes.
+    let size = page::sizes(&measured).first().copied().unwrap_or_default();
     let shown = |figure: &&Figure| !["complete_s", "read_ms"].contains(&figure.key);
     let speed: Vec<BarPanel> = page::FIGURES
         .iter()
         .filter(shown)
         .map(|figure| {
-            let title = format!("{}, {}", figure.name, figure.unit);
-            panel(&title, &|row| row["speed"][figure.key].as_f64())
+            let title = format!("{} among {size} notes, {}", figure.name, figure.unit);
+            panel(&title, &|row| {
+                page::speed_at(row, size)[figure.key].as_f64()
+            })
         })
         .collect();
     vec![

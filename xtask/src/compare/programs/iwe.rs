@@ -5,7 +5,9 @@ use std::process::Command;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Client, Program, ProgramFacts, Reply, SectionAddress, Tools, Workspace, command};
+use super::{
+    Client, Program, ProgramFacts, Reply, SectionAddress, SeenSection, Tools, Workspace, command,
+};
 use crate::install;
 
 const PACKAGE: (&str, &str) = ("iwec", "0.29.3");
@@ -57,6 +59,11 @@ impl Program for Iwe {
         )
     }
 
+    fn find(&self, client: &mut Client, _: &Workspace, words: &str) -> Result<Reply> {
+        // Names without text: less to read than the best passages of five documents.
+        client.call("iwe_find", &json!({ "lexical": words, "limit": 5 }))
+    }
+
     fn read(&self, client: &mut Client, at: &SectionAddress<'_>) -> Result<Reply> {
         let query = json!({
             "filter": { "$key": at.key() },
@@ -103,10 +110,22 @@ impl Program for Iwe {
         &self,
         client: &mut Client,
         at: &SectionAddress<'_>,
-        _: &super::SeenSection<'_>,
+        seen: &SeenSection<'_>,
         body: &str,
     ) -> Result<Reply> {
-        self.set_section(client, at, body)
+        // Only the section that still has all paragraphs that were read.
+        let paragraphs = seen.body.split("\n\n");
+        let guards: Vec<Value> = paragraphs
+            .map(|text| json!({ "$contains": { "$text": text } }))
+            .collect();
+        let content = format!("## {}\n\n{body}\n", at.heading);
+        let section = json!({ "$text": at.heading, "$and": guards });
+        update(
+            client,
+            at,
+            "$replace",
+            json!({ "$section": section, "content": content }),
+        )
     }
 
     fn rename(&self, client: &mut Client, at: &SectionAddress<'_>, to: &str) -> Result<Reply> {
