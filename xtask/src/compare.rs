@@ -159,9 +159,10 @@ fn measure(
 ) -> Result<Value> {
     let facts = program.facts();
     println!("\n{}", facts.name);
-    let missing = program
-        .install(tools)
-        .unwrap_or_else(|error| Some(short(&format!("{error:#}"))));
+    let missing = program.install(tools).unwrap_or_else(|error| {
+        println!("  {error:#}");
+        Some("it could not be installed".to_owned())
+    });
     let version = match facts.version {
         "" => process::stdout_of(Command::new(&tools.sectile).arg("--version"))?
             .split_whitespace()

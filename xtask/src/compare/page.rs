@@ -132,7 +132,8 @@ pub(super) fn page(results: &Value) -> String {
     let mut page = INTRODUCTION.to_owned();
     let machine = &results["machine"];
     page += &format!(
-        "\nThe machine has {} cores and {} GiB of memory, with {}, and was not idle; the run was on {}.\n",
+        "\nThe machine has {} cores and {} GiB of memory, with {}, and was not idle; the run was on {}, \
+         with the newest versions that could be installed then.\n",
         machine["cores"],
         machine["memory_gib"],
         string(&machine["system"]),

@@ -300,12 +300,11 @@ fn escape(trial: &Trial<'_>) -> Result<Value> {
             note,
             ..target(&workspace, "Target")
         };
-        if trial
-            .program
-            .read(&mut client, &at)?
-            .text()
-            .contains("zephyr")
-        {
+        let seen = trial.program.read(&mut client, &at)?;
+        if matches!(seen, Reply::Cannot) {
+            return Ok(json!("cannot"));
+        }
+        if seen.text().contains("zephyr") {
             read.push(way);
         }
         let reply = trial

@@ -28,25 +28,21 @@ pub(super) fn measure(trial: &Trial<'_>, count: usize) -> Result<Value> {
     let first = FirstQuestion::new(&workspace, count);
     first.ask(trial, &mut client)?;
     // Until the note that was written last is found.
-    let mut is_complete = false;
-    while start.elapsed() < INDEXING {
+    let last = format!("note-{}", count - 1);
+    let complete = loop {
         let found = program.search(&mut client, &notes::mark(count - 1))?;
-        is_complete = matches!(found, Reply::Cannot)
-            || client
-                .last
-                .to_string()
-                .contains(&format!("note-{}", count - 1));
-        if is_complete {
-            break;
+        if matches!(found, Reply::Cannot) {
+            break Value::Null;
+        }
+        if client.last.to_string().contains(&last) {
+            break json!(round(start.elapsed().as_secs_f64()));
+        }
+        if start.elapsed() > INDEXING {
+            let memory = client.peak_memory();
+            return Ok(json!({ "unfinished_s": INDEXING.as_secs(), "memory_mib": memory }));
         }
         thread::sleep(Duration::from_millis(100));
-    }
-    let complete = start.elapsed();
-    if !is_complete {
-        return Ok(
-            json!({ "unfinished_s": INDEXING.as_secs(), "memory_mib": client.peak_memory() }),
-        );
-    }
+    };
     drop(client);
 
     let start = Instant::now();
@@ -73,7 +69,7 @@ pub(super) fn measure(trial: &Trial<'_>, count: usize) -> Result<Value> {
     })?;
     let nothing = median(SEARCHES, || program.nothing(&mut client))?;
     Ok(json!({
-        "complete_s": round(complete.as_secs_f64()),
+        "complete_s": complete,
         "start_ms": round(started.as_secs_f64() * 1e3),
         "search_ms": search,
         "read_ms": read,
@@ -143,7 +139,7 @@ fn median(rounds: usize, mut call: impl FnMut() -> Result<Reply>) -> Result<Valu
     Ok(json!(round(times[times.len() / 2].as_secs_f64() * 1e3)))
 }
 
-/// Rounds to two significant digits, which is what such figures are good for.
+/// Rounds to what such figures are good for: whole numbers from ten on, else two decimal places.
 fn round(value: f64) -> f64 {
     let digits = if value >= 10.0 { 1.0 } else { 100.0 };
     (value * digits).round() / digits

@@ -59,7 +59,7 @@ impl Program for BareRust {
     fn install(&self, tools: &Tools<'_>) -> Result<Option<String>> {
         let is_built = tools.sectile.with_file_name("bare_server").is_file();
         Ok((!is_built)
-            .then(|| "`bare_server` of the bench is not built beside `sectile`".to_owned()))
+            .then(|| "`bare_server` is not beside `sectile`; `cargo build --release -p sectile-bench` makes it".to_owned()))
     }
 
     fn serve(&self, tools: &Tools<'_>, workspace: &Workspace) -> Result<Command> {
