@@ -88,7 +88,8 @@ pub(super) fn mark(number: usize) -> String {
     // Letters, because some programs leave numbers out of their index.
     let digits = number.to_string();
     let letters = digits.bytes().map(|digit| char::from(digit - b'0' + b'k'));
-    format!("mark{}", letters.collect::<String>())
+    // The last letter, because some programs search for the beginnings of words.
+    format!("mark{}z", letters.collect::<String>())
 }
 
 /// Writes `count` notes of about 1.5 KB each.
@@ -118,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_mark_belongs_to_one_note() {
-        assert_eq!(mark(0), "markk");
-        assert_eq!(mark(105), "marklkp");
+        assert_eq!(mark(0), "markkz");
+        assert_eq!(mark(105), "marklkpz");
         assert_eq!(name(105), "area-1/note-105.md");
     }
 }

@@ -57,8 +57,8 @@ one also names all notes that nothing links to, which are many here.
 const SPEED: &str = "
 ## Speed and memory
 
-*Start* is the time from starting the program to its first answer in a folder that it knows; *all found* is the time until the last
-of the notes is found in a folder that it never saw, with its index. The others are medians, and the memory is the peak of
+*Start* is the time from starting the program to its first answer, to a search if it has one, in a folder that it knows. *All found* is
+the time until notes from all over a folder that it never saw are found, with its index. The others are medians, and the memory is the peak of
 the process and its children. Sectile waits until an edit is on the disk, in its history and in its index before it answers; most
 others write a file. The bare servers have one tool that does nothing, and show what the protocol and a language cost by themselves.
 A program without a row for a number of notes was not measured there.
