@@ -13,6 +13,7 @@ mod calls;
 mod clients;
 mod corpus;
 mod desk;
+mod differential;
 mod docs;
 mod editor;
 mod hosted;
@@ -101,6 +102,9 @@ fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args().skip(1).peekable();
     if arguments.next_if(|first| first == "replay").is_some() {
         return replay::run(arguments);
+    }
+    if arguments.next_if(|first| first == "differential").is_some() {
+        return differential::run(arguments);
     }
     let mut quick = false;
     let mut only = Vec::new();
