@@ -4,6 +4,7 @@
 pub(crate) mod console;
 mod folder;
 mod reading;
+pub(crate) mod soak;
 pub(crate) mod start;
 mod writing;
 

@@ -46,7 +46,7 @@ struct Bench {
     target: PathBuf,
     /// Test data that other people wrote; may be absent.
     data: PathBuf,
-    /// The time to keep a server under load, if at all.
+    /// The time to keep a server under load: that of `hosted` only if it is given.
     soak: Option<Duration>,
     /// The program of another version, to be measured beside this one.
     against: Option<PathBuf>,
@@ -67,9 +67,9 @@ impl Bench {
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
 /// Groups that take long, and are measured only if they are named.
-const LONG_GROUPS: [&str; 1] = ["scale"];
+const LONG_GROUPS: [&str; 2] = ["scale", "soak"];
 
-const GROUPS: [(&str, Group); 18] = [
+const GROUPS: [(&str, Group); 19] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -95,6 +95,7 @@ const GROUPS: [(&str, Group); 18] = [
     ("retrieval", retrieval::run),
     ("desk", desk::run),
     ("console", desk::console::run),
+    ("soak", desk::soak::run),
     ("tasks", tasks::run),
 ];
 

@@ -20,7 +20,7 @@ pub(crate) struct BenchArgs {
     /// Measure only how well and how fast passages are found: the same as `--only retrieval`.
     #[arg(long)]
     retrieval: bool,
-    /// Keep the hosted world under load for this many seconds, such as 600.
+    /// Keep the hosted world, or with `--only soak` a desk, under load for this many seconds, such as 3600.
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
     /// Measure the program of another version by turns with this one, in the groups that can (`scale`).
