@@ -96,14 +96,15 @@ pub(crate) fn run(repo: &Repo, args: &FaultsArgs) -> Result<Option<String>> {
         if !args.only.is_empty() && !args.only.contains(&part) {
             continue;
         }
-        let tool = match part {
-            FaultPart::Calls | FaultPart::Power => "strace",
-            FaultPart::Disk => "unshare",
-            FaultPart::Memory | FaultPart::Files => "prlimit",
-            FaultPart::Kills | FaultPart::Pauses => "true",
+        let (tool, words): (_, &[&str]) = match part {
+            FaultPart::Calls | FaultPart::Power => ("strace", &["--version"]),
+            // Not every system lets its users mount a file system of their own.
+            FaultPart::Disk => ("unshare", &["-rm", "true"]),
+            FaultPart::Memory | FaultPart::Files => ("prlimit", &["--version"]),
+            FaultPart::Kills | FaultPart::Pauses => ("kill", &["-l"]),
         };
-        if !process::is_present(tool, &["--version"]) {
-            missing.push(format!("{what}, because {tool} is missing"));
+        if !process::is_present(tool, words) {
+            missing.push(format!("{what}, because `{tool}` cannot be used"));
             continue;
         }
         let start = Instant::now();
