@@ -372,7 +372,12 @@ impl VectorIndexing for Postgres {
         // Changes are prepared here while earlier ones are being written there.
         let (sender, receiver) = sync_channel::<IndexWrite>(1);
         thread::scope(|scope| {
-            let writing = scope.spawn(move || self.write_all(collection, as_of, is_new, &receiver));
+            let write = move || self.write_all(collection, as_of, is_new, &receiver);
+            let Ok(writing) = thread::Builder::new().spawn_scoped(scope, write) else {
+                return Err(StorageError::failed(
+                    "The system has no thread for writing. Try again with more memory or processes allowed.",
+                ));
+            };
             let sent = send_all(changes, &sender, self.rules.batch);
             drop(sender);
             let written = writing

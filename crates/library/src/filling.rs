@@ -30,6 +30,7 @@ use crate::{
     error::LibraryError,
     indexing::{IndexingError, passage_of},
     library::Library,
+    threads::start_all,
 };
 
 /// Number of passages embedded per batch.
@@ -316,12 +317,10 @@ impl FillPass<'_> {
         std::thread::scope(|scope| {
             // Dropped on every way out, which ends the embedding threads too.
             let receiver = receiver;
-            for _ in 0..self.job.threads.clamp(1, batches.len()) {
-                let (sender, job, batches, next) = (sender.clone(), self.job, &batches, &next);
-                let (model, stop) = (job.second, job.stop);
-                scope.spawn(move || embed_batches(model, stop, batches, next, &sender));
-            }
-            drop(sender);
+            let threads = self.job.threads.clamp(1, batches.len());
+            let (model, stop, batches, next) = (self.job.second, self.job.stop, &batches, &next);
+            let work = move || embed_batches(model, stop, batches, next, &sender);
+            start_all(scope, threads, work).unwrap_or_else(|work| work());
             let (mut kept, mut since) = (known.added(), Instant::now());
             for batch in receiver {
                 for (text, vector) in batch {

@@ -18,6 +18,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{Arc, Weak, mpsc},
+    thread::Builder,
     time::{Duration, Instant},
 };
 
@@ -393,12 +394,15 @@ impl OpenCollection {
             let readers = wanted.chunks(share).map(|some| {
                 let read =
                     |located: &&'h LocatedChunk| Ok((&located.notebook, self.today(located)?));
-                scope.spawn(move || some.iter().map(read).collect::<Result<Vec<_>, _>>())
+                let read = move || some.iter().map(read).collect::<Result<Vec<_>, _>>();
+                (Builder::new().spawn_scoped(scope, read), read)
             });
             let readers: Vec<_> = readers.collect();
-            let read = readers
-                .into_iter()
-                .map(|reader| reader.join().unwrap_or(Err(LibraryError::Cancelled)));
+            let read = readers.into_iter().map(|(thread, read)| match thread {
+                Ok(thread) => thread.join().unwrap_or(Err(LibraryError::Cancelled)),
+                // There was no thread to be had.
+                Err(_) => read(),
+            });
             read.collect::<Result<Vec<_>, LibraryError>>()
         });
         Ok(read?.into_iter().flatten().collect())

@@ -14,6 +14,7 @@ use crate::{
     error::{FailedPart, LibraryError},
     indexing::{CutNotebook, IndexReport, Job, passage_of, threads},
     storage::{Change, IndexedNotebook, NotebookFile, StorageError, VectorIndexing},
+    threads::start_all,
 };
 
 /// The most notebooks that wait to be handed over; threads that are ahead block.
@@ -57,11 +58,17 @@ pub fn publish(
     let (send, receive) = mpsc::sync_channel(WAITING);
     let next = AtomicUsize::new(0);
     let state = std::thread::scope(|scope| {
-        for _ in 0..threads().min(plan.wanted.len()) {
-            let (send, next, plan) = (send.clone(), &next, &plan);
-            scope.spawn(move || work(job, plan, next, &send));
+        let (next, wanted) = (&next, &plan);
+        let work = move || work(job, wanted, next, &send);
+        if let Err(work) = start_all(scope, threads().min(plan.wanted.len()), work)
+            && !plan.wanted.is_empty()
+        {
+            // Notebooks wait to be handed over, so this thread cannot read them as well.
+            drop(work);
+            return Err(StorageError::failed(
+                "The system has no thread for reading notebooks. Try again with more memory or processes allowed.",
+            ));
         }
-        drop(send);
         let gone = plan
             .gone
             .iter()

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     error::{FailedPart, LibraryError},
     storage::{NotebookGap, NotebookKeys, StorageError, TierFilling, TierGaps, VectorIndexing},
+    threads::start_all,
 };
 
 /// Passages that are read before they are embedded; this bounds the memory of a run. The threads wait for the last of
@@ -188,12 +189,10 @@ impl DatabaseRun<'_> {
         std::thread::scope(|scope| {
             // Dropped on every way out, which ends the embedding threads too.
             let receiver = receiver;
-            for _ in 0..self.job.threads.clamp(1, batches.len()) {
-                let (sender, batches, next) = (sender.clone(), &batches, &next);
-                let (model, stop) = (self.job.second, self.job.stop);
-                scope.spawn(move || embed_batches(model, stop, batches, next, &sender));
-            }
-            drop(sender);
+            let threads = self.job.threads.clamp(1, batches.len());
+            let (model, stop, batches, next) = (self.job.second, self.job.stop, &batches, &next);
+            let work = move || embed_batches(model, stop, batches, next, &sender);
+            start_all(scope, threads, work).unwrap_or_else(|work| work());
             let (mut unkept, mut since) = (Vec::new(), Instant::now());
             for batch in receiver {
                 for (key, vector) in batch {
