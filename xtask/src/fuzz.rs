@@ -1,19 +1,17 @@
 //! Builds the fuzz targets with a sanitizer, and runs all of them for a given time.
 //!
-//! It needs a nightly toolchain and a C++ compiler. Some targets start from `fuzz/seeds`. Inputs that reach something new are kept in `fuzz/corpus`, the smallest of
-//! them after each run; inputs that fail are kept in `fuzz/artifacts`.
+//! It needs a nightly toolchain and a C++ compiler. Some targets start from `fuzz/seeds`. Inputs that reach something new
+//! are kept in `fuzz/corpus`, the smallest of them after each run; inputs that fail are kept in `fuzz/artifacts`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{self, Repo, bounded};
+use crate::process::{self, Repo, bounded, on_all_cores};
 
 /// The sanitizers do not support targets that are linked statically.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -68,25 +66,15 @@ pub(crate) fn run(repo: &Repo, args: &FuzzArgs) -> Result<Option<String>> {
     let programs = built.join(TARGET).join("release");
     let seconds = (args.minutes * 60 / targets.len() as u64).max(1);
     let start = Instant::now();
-    let next = AtomicUsize::new(0);
     let runs = Mutex::new(Vec::new());
-    let work = || -> Result<()> {
-        while let Some(name) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let run = fuzz_one(&programs, &fuzz, name, seconds)?;
-            println!(
-                "{name}: {} executions, {} inputs kept",
-                run.executions, run.corpus
-            );
-            runs.lock().expect("not poisoned").push(run);
-        }
+    on_all_cores(&targets, |name| {
+        let run = fuzz_one(&programs, &fuzz, name, seconds)?;
+        println!(
+            "{name}: {} executions, {} inputs kept",
+            run.executions, run.corpus
+        );
+        runs.lock().expect("not poisoned").push(run);
         Ok(())
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().expect("a thread panicked"))
     })?;
     let runs = runs.into_inner().expect("not poisoned");
     let executions: u64 = runs.iter().map(|run| run.executions).sum();

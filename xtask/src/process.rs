@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -125,6 +126,27 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     }
     String::from_utf8(output.stdout)
         .with_context(|| format!("`{shown}` printed output that is not UTF-8"))
+}
+
+/// Does `work` with each of `items`, on all cores. After the first error, no more are begun.
+pub(crate) fn on_all_cores<'a, T: Sync>(
+    items: &'a [T],
+    work: impl Fn(&'a T) -> Result<()> + Sync,
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<()> {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("a thread panicked"))
+    })
 }
 
 /// Returns whether `program` can be started.

@@ -5,14 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::FaultTally;
-use crate::process::isolated;
+use crate::process::{isolated, on_all_cores};
 
 /// A command of the program that writes.
 pub(super) struct WriteJob {
@@ -28,11 +26,46 @@ impl WriteJob {
     }
 }
 
-/// A command of each kind, for the documents of [`Stage`].
+/// A command of each kind, for the documents of [`Stage`]. Those that make the most system calls come early.
 pub(super) const JOBS: [WriteJob; 10] = [
     WriteJob {
         name: "edit",
         words: &["edit", "a.md#Beta", "--new", "Second."],
+        back: &["undo"],
+    },
+    WriteJob {
+        name: "folder",
+        words: &["rename", "b/", "deep/er/"],
+        back: &["undo"],
+    },
+    WriteJob {
+        name: "rename",
+        words: &["rename", "a.md", "moved/a.md"],
+        back: &["undo"],
+    },
+    WriteJob {
+        name: "undo",
+        words: &["undo"],
+        back: &["edit", "a.md#Beta", "--new", "First."],
+    },
+    WriteJob {
+        name: "move",
+        words: &["rename", "a.md#Beta", "b/c.md"],
+        back: &["undo"],
+    },
+    WriteJob {
+        name: "heading",
+        words: &["rename", "a.md#Beta", "Delta"],
+        back: &["undo"],
+    },
+    WriteJob {
+        name: "delete",
+        words: &["delete", "b/c.md"],
+        back: &["undo"],
+    },
+    WriteJob {
+        name: "create",
+        words: &["create", "new/n.md", "--text", "# N\n\nNew.\n"],
         back: &["undo"],
     },
     WriteJob {
@@ -48,44 +81,9 @@ pub(super) const JOBS: [WriteJob; 10] = [
         back: &["undo"],
     },
     WriteJob {
-        name: "create",
-        words: &["create", "new/n.md", "--text", "# N\n\nNew.\n"],
-        back: &["undo"],
-    },
-    WriteJob {
         name: "set",
         words: &["set", "a.md", "status=done"],
         back: &["undo"],
-    },
-    WriteJob {
-        name: "rename",
-        words: &["rename", "a.md", "moved/a.md"],
-        back: &["undo"],
-    },
-    WriteJob {
-        name: "heading",
-        words: &["rename", "a.md#Beta", "Delta"],
-        back: &["undo"],
-    },
-    WriteJob {
-        name: "folder",
-        words: &["rename", "b/", "deep/er/"],
-        back: &["undo"],
-    },
-    WriteJob {
-        name: "move",
-        words: &["rename", "a.md#Beta", "b/c.md"],
-        back: &["undo"],
-    },
-    WriteJob {
-        name: "delete",
-        words: &["delete", "b/c.md"],
-        back: &["undo"],
-    },
-    WriteJob {
-        name: "undo",
-        words: &["undo"],
-        back: &["edit", "a.md#Beta", "--new", "First."],
     },
 ];
 
@@ -332,21 +330,11 @@ pub(super) fn each(
     jobs: &'static [WriteJob],
     work: impl Fn(&'static WriteJob) -> Result<FaultTally> + Sync,
 ) -> Result<FaultTally> {
-    let next = AtomicUsize::new(0);
     let total = Mutex::new(FaultTally::default());
-    let work = || -> Result<()> {
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let tally = work(job).with_context(|| job.name)?;
-            total.lock().expect("not poisoned").add(tally);
-        }
+    on_all_cores(jobs, |job| {
+        let tally = work(job).with_context(|| job.name)?;
+        total.lock().expect("not poisoned").add(tally);
         Ok(())
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().expect("a thread panicked"))
     })?;
     Ok(total.into_inner().expect("not poisoned"))
 }
