@@ -78,7 +78,7 @@ pub use quotations::{
     QuotationList, QuotedText, quotations,
 };
 pub use sentence::{MAX_SENTENCE_CHARS, sentence_around};
-pub use slug::{heading_id, is_slug, section_id, slug};
+pub use slug::{NoteSectionIds, heading_id, is_slug, slug};
 pub use source::Source;
 pub use span::Span;
 pub use tokens::estimate_tokens;

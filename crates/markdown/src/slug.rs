@@ -4,11 +4,17 @@
 #[must_use]
 pub fn slug(text: &str) -> String {
     let mut slug = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
+    let mut add = |c: char| {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
             slug.push(c);
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
+        }
+    };
+    for c in text.chars() {
+        match c.is_ascii() {
+            true => add(c.to_ascii_lowercase()),
+            false => c.to_lowercase().for_each(&mut add),
         }
     }
     if slug.ends_with('-') {
@@ -36,12 +42,29 @@ pub fn heading_id(level: u8, text: &str, ordinal: usize) -> String {
     format!("h{level}-{slug}-{ordinal:04}")
 }
 
-/// Returns the id of a section: the slug of the note's path, then the id of its heading.
-#[must_use]
-pub fn section_id(path: &str, heading_id: &str) -> String {
-    let slug = slug(path);
-    let slug = if slug.is_empty() { "note" } else { &slug };
-    format!("{slug}:{heading_id}")
+/// The ids of the sections of one note.
+pub struct NoteSectionIds {
+    /// The slug of the note's path, and a colon.
+    start: String,
+}
+
+impl NoteSectionIds {
+    /// Prepares the ids of the sections of the note at `path`.
+    #[must_use]
+    pub fn new(path: &str) -> Self {
+        let mut start = slug(path);
+        if start.is_empty() {
+            start.push_str("note");
+        }
+        start.push(':');
+        Self { start }
+    }
+
+    /// Returns the id of a section: the slug of the note's path, then the id of its heading.
+    #[must_use]
+    pub fn of(&self, heading_id: &str) -> String {
+        [&self.start, heading_id].concat()
+    }
 }
 
 #[cfg(test)]
@@ -70,9 +93,13 @@ mod tests {
         assert_eq!(heading_id(1, "Example", 1), "h1-example-0001");
         assert_eq!(heading_id(2, "日本", 12345), "h2-heading-12345");
         assert_eq!(
-            section_id("inbox/example.md", "h1-x-0001"),
+            NoteSectionIds::new("inbox/example.md").of("h1-x-0001"),
             "inbox-example-md:h1-x-0001"
         );
-        assert_eq!(section_id("日本/語", "h1-x-0001"), "note:h1-x-0001");
+        assert_eq!(
+            NoteSectionIds::new("日本/語").of("h1-x-0001"),
+            "note:h1-x-0001"
+        );
+        assert_eq!(heading_id(1, "İ K\u{212a}", 1), "h1-i-kk-0001");
     }
 }

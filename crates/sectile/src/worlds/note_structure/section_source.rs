@@ -1,7 +1,7 @@
 //! `section_source/v0`: every section with its ids, its position, and whether it has a body.
 
 use schemars::JsonSchema;
-use sectile_markdown::{Note, section_id};
+use sectile_markdown::{Note, NoteSectionIds};
 use sectile_mcp::{AnswerFacts, Tool};
 use serde::Serialize;
 
@@ -73,8 +73,9 @@ impl SectionSource {
     pub(crate) fn of(note: &Note<'_>) -> Result<Self, NoteTooLong> {
         let outline = Outline::of(note)?;
         let mut sections: Vec<SectionEntry> = Vec::with_capacity(outline.headings.len());
+        let ids = NoteSectionIds::new(note.path());
         for heading in outline.headings {
-            let section_id = section_id(note.path(), &heading.id);
+            let section_id = ids.of(&heading.id);
             let mut heading_path = Vec::new();
             if let Some(parent) = heading.parent {
                 let parent = &mut sections[parent];
