@@ -86,7 +86,6 @@ fn start_server(args: &ServeArgs, start: ServerStart) -> Result<(), CliError> {
     if let Some(warning) = loaded.warning() {
         tracing::warn!("{warning}");
     }
-    keep_freed_memory();
     let on_stdio = start.on_stdio;
     settings.limits.inline_when_alone = on_stdio;
     #[cfg(debug_assertions)]
@@ -250,14 +249,6 @@ fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliErro
     runtime.shutdown_background();
     tracing::info!("stopped");
     Ok(result?)
-}
-
-/// Makes glibc keep the memory that a call frees for the next one. By default it returns anything over 128 kB to the
-/// kernel, and a parse frees more: faulting it in again costs half as much as the parse. Freeing a large block raises that
-/// threshold to twice its size. The block is never touched, so it costs nothing; other allocators are not affected.
-fn keep_freed_memory() {
-    const BLOCK: usize = 16 << 20;
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK)));
 }
 
 /// Returns a token that fires when the process is asked to stop.
