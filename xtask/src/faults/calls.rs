@@ -1,6 +1,6 @@
 //! Each system call of a command fails once, in each way that it can.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -45,7 +45,8 @@ pub(super) fn sweep(program: &Path, place: &Path, job: &'static WriteJob) -> Res
     for (call, errors) in FAULTS {
         let made = made(&stage, call)?;
         // Before its own first line, a program is in the hands of the loader.
-        for number in first.get(call).copied().unwrap_or(0) + 1..=made {
+        let first = first.get(call).copied().unwrap_or(0);
+        for number in made.into_iter().filter(|number| *number > first) {
             for error in errors {
                 let inject = format!("inject={call}:error={error}:when={number}");
                 let trace = format!("trace={call}");
@@ -67,17 +68,25 @@ pub(super) fn sweep(program: &Path, place: &Path, job: &'static WriteJob) -> Res
     Ok(tally)
 }
 
-/// Returns how often a thread of the command makes a system call, at most.
-fn made(stage: &Stage, call: &str) -> Result<usize> {
+/// Returns which of a thread's calls of one kind can fail, by number.
+fn made(stage: &Stage, call: &str) -> Result<BTreeSet<usize>> {
     let log = trace(stage, &format!("trace={call}"), stage.job)?;
     let mut threads: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut numbers, mut probes) = (BTreeSet::new(), BTreeSet::new());
     for line in log.lines() {
         let (thread, rest) = line.split_once(' ').unwrap_or_default();
-        if rest.trim_start().starts_with(&format!("{call}(")) {
-            *threads.entry(thread).or_default() += 1;
+        let rest = rest.trim_start();
+        if rest.starts_with(&format!("{call}(")) {
+            let number = threads.entry(thread).or_default();
+            *number += 1;
+            // Whether /proc is a file system of its own is asked by renaming it to itself, which never reaches a disk.
+            match rest.starts_with("renameat(") && rest.contains("</proc") {
+                true => probes.insert(*number),
+                false => numbers.insert(*number),
+            };
         }
     }
-    Ok(threads.into_values().max().unwrap_or_default())
+    Ok(&numbers - &probes)
 }
 
 /// Returns how often the loader makes each system call, before the program reads its arguments.
@@ -111,7 +120,7 @@ fn trace(stage: &Stage, what: &str, job: &WriteJob) -> Result<String> {
     let log = stage.beside("trace");
     let log_name = log.to_string_lossy();
     let output = stage
-        .command(&["strace", "-f", "-qq", "-e", what, "-o", &log_name])
+        .command(&["strace", "-f", "-y", "-qq", "-e", what, "-o", &log_name])
         .output()?;
     if !output.status.success() {
         bail!(

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::FaultTally;
-use super::stage::{Stage, WriteJob, answer, copy};
+use super::stage::{Stage, WriteJob, answer, copy, named_links};
 
 /// A page: what a file system in memory is full by.
 const PAGE: u64 = 4096;
@@ -59,6 +59,7 @@ pub(super) fn fill(program: &Path, place: &Path, job: &'static WriteJob) -> Resu
         stage.judge(
             &format!("room for {room} pages"),
             &answer(&output),
+            &named_links(&output),
             &mut tally,
         )?;
     }

@@ -97,7 +97,7 @@ pub(super) fn sweep(program: &Path, place: &Path, job: &'static WriteJob) -> Res
             disk.write(&stage.notes(), survivors)?;
             tally.faults += 1;
             let what = format!("after call {number}, {}, {survivors:?} survives", call.name);
-            stage.judge(&what, &said, &mut tally)?;
+            stage.judge(&what, &said, &[], &mut tally)?;
         }
     }
     ensure!(said == Answer::Done, "the answer was not seen");

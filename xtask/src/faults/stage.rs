@@ -232,22 +232,29 @@ impl Stage {
         let said = answer(&output);
         let stderr = String::from_utf8_lossy(&output.stderr);
         tally.faults += 1;
-        if stderr.contains("panicked") {
-            tally
-                .failures
-                .push(format!("{}, {what}: {stderr}", self.job.name));
+        if let Some((_, panic)) = stderr.split_once("panicked") {
+            let panic: Vec<&str> = panic.lines().take(2).collect();
+            let failure = format!("{}, {what}: panicked{}", self.job.name, panic.join(" "));
+            tally.failures.push(failure);
         }
-        self.judge(what, &said, tally)
+        self.judge(what, &said, &named_links(&output), tally)
     }
 
-    /// Judges the notes after a fault: as they are, after the next command, and when the same is done again.
-    pub(super) fn judge(&self, what: &str, said: &Answer, tally: &mut FaultTally) -> Result<()> {
+    /// Judges the notes after a fault: as they are, after the next command, and when the same is done again. Links that the
+    /// answer named may be as they were.
+    pub(super) fn judge(
+        &self,
+        what: &str,
+        said: &Answer,
+        named: &[String],
+        tally: &mut FaultTally,
+    ) -> Result<()> {
         match said {
             Answer::Done => tally.done += 1,
             Answer::Refused(_) => tally.refused += 1,
             Answer::Nothing => tally.unanswered += 1,
         }
-        if let Err(error) = self.check(said) {
+        if let Err(error) = self.check(said, named) {
             tally
                 .failures
                 .push(format!("{}, {what}, {said:?}: {error:#}", self.job.name));
@@ -255,7 +262,7 @@ impl Stage {
         Ok(())
     }
 
-    fn check(&self, said: &Answer) -> Result<()> {
+    fn check(&self, said: &Answer, named: &[String]) -> Result<()> {
         let is_settled = match said {
             Answer::Done => true,
             // These say that the document is settled when it is opened again.
@@ -264,18 +271,19 @@ impl Stage {
             }
             Answer::Nothing => false,
         };
+        let now = documents(&self.notes())?;
+        let after = self.after_without(named, &now);
         let wanted = match said {
-            Answer::Done => &self.after,
+            Answer::Done => &after,
             _ => &self.before,
         };
-        let now = documents(&self.notes())?;
         if is_settled && now != *wanted {
             bail!("afterwards: {}", self.differences(&now));
         }
         // The next command settles what was interrupted.
         self.must(&["outline"]).context("the next command")?;
         let settled = documents(&self.notes())?;
-        let is_known = settled == self.before || settled == self.after;
+        let is_known = settled == self.before || settled == after;
         if !is_known || (is_settled && settled != *wanted) {
             bail!("after the next command: {}", self.differences(&settled));
         }
@@ -294,6 +302,21 @@ impl Stage {
             bail!("undone: {}", self.differences(&undone));
         }
         Ok(())
+    }
+
+    /// Returns what the documents should be after the command, if those that its answer named could not be repaired.
+    fn after_without(&self, named: &[String], now: &Documents) -> Documents {
+        let mut after = self.after.clone();
+        for (path, bytes) in &mut after {
+            // A document is named, or a folder above it.
+            let mut places = path.ancestors().filter_map(Path::to_str);
+            let is_named = places.any(|place| named.iter().any(|name| name == place));
+            let is_old = |now: &&Vec<u8>| self.before.values().any(|before| before == *now);
+            if let Some(now) = now.get(path).filter(is_old).filter(|_| is_named) {
+                bytes.clone_from(now);
+            }
+        }
+        after
     }
 
     /// Names the documents that are neither as before nor as afterwards, or all that changed.
@@ -354,6 +377,17 @@ pub(super) fn answer(output: &Output) -> Answer {
         Some(_) if output.status.success() => Answer::Done,
         _ => Answer::Nothing,
     }
+}
+
+/// Returns the documents and folders that an answer names as those whose links were not repaired or checked.
+pub(super) fn named_links(output: &Output) -> Vec<String> {
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let lines = answer["broken"].as_array().into_iter().flatten();
+    let names = lines.filter_map(|line| {
+        let (place, _) = line.as_str()?.split_once(": ")?;
+        Some(place.split(" line ").next()?.to_owned())
+    });
+    names.collect()
 }
 
 /// Returns the files below `folder`, without those of Sectile.
