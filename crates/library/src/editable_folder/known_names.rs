@@ -11,6 +11,8 @@ use crate::live_folder::{FolderState, LiveFolder, NoteRecord};
 pub(super) struct KnownNames<'i> {
     index: &'i LiveFolder,
     state: OnceCell<Option<Arc<FolderState>>>,
+    /// Documents whose names and links are not in the index.
+    unknown: OnceCell<Vec<NotePath>>,
 }
 
 impl<'i> KnownNames<'i> {
@@ -18,6 +20,7 @@ impl<'i> KnownNames<'i> {
         Self {
             index,
             state: OnceCell::new(),
+            unknown: OnceCell::new(),
         }
     }
 
@@ -29,28 +32,36 @@ impl<'i> KnownNames<'i> {
         });
         state.as_deref()
     }
+
+    /// Returns those of `all` documents that the index leaves out, or could not examine when it looked.
+    fn unknown(&self, state: &FolderState, all: &[NotePath]) -> &[NotePath] {
+        self.unknown.get_or_init(|| {
+            let is_known = |path: &&NotePath| {
+                let note = state.note(path);
+                note.is_some_and(|note| note.left_out.is_none())
+            };
+            all.iter().filter(|path| !is_known(path)).cloned().collect()
+        })
+    }
 }
 
 impl NameSource for KnownNames<'_> {
-    fn documents_with_alias(&self, alias: &str) -> Option<Vec<NotePath>> {
+    fn documents_with_alias(&self, alias: &str, all: &[NotePath]) -> Option<Vec<NotePath>> {
         let state = self.state()?;
         let found = state.names().by_alias(alias);
         let found = found
             .iter()
             .filter_map(|path| NotePath::parse_vault(path).ok());
-        // The aliases of a note that is not indexed are unknown.
-        let unknown = state.notes().iter().filter(|note| note.left_out.is_some());
-        let unknown = unknown.map(|note| note.path.clone());
+        let unknown = self.unknown(state, all).iter().cloned();
         Some(found.chain(unknown).collect())
     }
 
-    fn documents_with_links(&self, names: &[String]) -> Option<Vec<NotePath>> {
+    fn documents_with_links(&self, names: &[String], all: &[NotePath]) -> Option<Vec<NotePath>> {
         let state = self.state()?;
-        let found = state
-            .notes()
-            .iter()
-            .filter(|note| note.left_out.is_some() || has_link(note, names));
-        Some(found.map(|note| note.path.clone()).collect())
+        let found = state.notes().iter().filter(|note| has_link(note, names));
+        let found = found.map(|note| note.path.clone());
+        let unknown = self.unknown(state, all).iter().cloned();
+        Some(found.chain(unknown).collect())
     }
 }
 
@@ -73,4 +84,35 @@ fn has_link(note: &NoteRecord, names: &[String]) -> bool {
         };
         is_named || (link.form.is_wiki() && is_one(path))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make the files")]
+
+    use std::fs;
+
+    use super::*;
+    use crate::editable_folder::tests::opened;
+
+    #[test]
+    fn a_document_that_the_index_could_not_examine_may_have_any_name_and_link() {
+        let on_disk = tempfile::tempdir().unwrap();
+        for (path, text) in [("a.md", "# A\n"), ("b.md", "[a](a.md)\n"), ("c.md", "c\n")] {
+            fs::write(on_disk.path().join(path), text).unwrap();
+        }
+        let folder = opened(on_disk.path(), &[]);
+        let known = KnownNames::new(&folder.index);
+        let note = |path| NotePath::parse_vault(path).unwrap();
+        let all = ["a.md", "b.md", "c.md", "unread.md"].map(note);
+        let names = ["a".to_owned(), "a.md".to_owned()];
+        assert_eq!(
+            known.documents_with_links(&names, &all),
+            Some(vec![note("b.md"), note("unread.md")])
+        );
+        assert_eq!(
+            known.documents_with_alias("winter", &all),
+            Some(vec![note("unread.md")])
+        );
+    }
 }

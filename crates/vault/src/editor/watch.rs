@@ -6,16 +6,16 @@ use super::EditorError;
 use crate::NotePath;
 
 /// An index of names and links, which saves the editor from reading every document. Everything it returns is
-/// read and checked; what it leaves out is not looked at, so it must know all documents as they are now, or say that it
-/// does not.
+/// read and checked; what it leaves out is not looked at, so it must know a document as it is now, or return it. `all` are
+/// the documents that the editor has found itself.
 pub trait NameSource {
     /// Returns the documents that may have this alias, in whatever letter case, or `None` if that is unknown.
-    fn documents_with_alias(&self, alias: &str) -> Option<Vec<NotePath>>;
+    fn documents_with_alias(&self, alias: &str, all: &[NotePath]) -> Option<Vec<NotePath>>;
 
     /// Returns the documents that may have a link with one of `names`, or `None` if that is unknown. A link counts if its
     /// path, or the last part of it, is one of them as [`name_key`](sectile_markdown::name_key) returns it, whether or not
     /// it leads to anything: after a change it may. A document whose links are unknown counts too.
-    fn documents_with_links(&self, names: &[String]) -> Option<Vec<NotePath>>;
+    fn documents_with_links(&self, names: &[String], all: &[NotePath]) -> Option<Vec<NotePath>>;
 }
 
 /// Callbacks that a call uses while it runs.

@@ -78,7 +78,7 @@ impl LinkSnapshot<'_> {
             .collect();
         let known = self
             .source()
-            .and_then(|source| source.documents_with_alias(name));
+            .and_then(|source| source.documents_with_alias(name, self.documents().ok()?));
         if let Some(known) = known {
             let others = known.into_iter().filter(|path| {
                 self.draft_from(path.as_str()).is_none() && !self.folder.is_hidden(path)

@@ -180,7 +180,7 @@ impl<'t> LinkSnapshot<'t> {
                 names.extend_from_slice(drafted.aliases(side));
             }
         }
-        let known = source.documents_with_links(&names)?;
+        let known = source.documents_with_links(&names, self.documents().ok()?)?;
         Some(known.into_iter().collect())
     }
 

@@ -484,12 +484,13 @@ struct Told {
 }
 
 impl NameSource for Told {
-    fn documents_with_alias(&self, _: &str) -> Option<Vec<NotePath>> {
+    fn documents_with_alias(&self, _: &str, _: &[NotePath]) -> Option<Vec<NotePath>> {
         self.aliased.clone()
     }
 
-    fn documents_with_links(&self, names: &[String]) -> Option<Vec<NotePath>> {
+    fn documents_with_links(&self, names: &[String], all: &[NotePath]) -> Option<Vec<NotePath>> {
         assert_eq!(names, ["c", "c.md", "z", "z.md"]);
+        assert_eq!(all, ["a.md", "b.md", "c.md", "d.md"].map(note));
         self.linking.clone()
     }
 }
