@@ -14,13 +14,16 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::process::{self, Repo};
-use stage::JOBS;
+use stage::{JOBS, WriteJob};
 
 #[derive(clap::Args)]
 pub(crate) struct FaultsArgs {
     /// Check only this part; may be given more than once.
     #[arg(long, value_name = "PART")]
     only: Vec<FaultPart>,
+    /// Check only this command where each is checked; may be given more than once.
+    #[arg(long = "command", value_name = "NAME", value_parser = stage::job)]
+    commands: Vec<&'static WriteJob>,
     /// Number of edits to be answered while the server is killed again and again.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     kills: usize,
@@ -90,6 +93,10 @@ pub(crate) fn run(repo: &Repo, args: &FaultsArgs) -> Result<Option<String>> {
         }
     };
     let place = repo.target.join("faults");
+    let jobs = match args.commands.as_slice() {
+        [] => JOBS.iter().collect(),
+        some => some.to_vec(),
+    };
     let mut failed = 0;
     let mut missing = Vec::new();
     for (part, what) in PARTS {
@@ -109,13 +116,13 @@ pub(crate) fn run(repo: &Repo, args: &FaultsArgs) -> Result<Option<String>> {
         }
         let start = Instant::now();
         let tally = match part {
-            FaultPart::Calls => stage::each(&JOBS, |job| calls::sweep(&program, &place, job))?,
-            FaultPart::Power => stage::each(&JOBS, |job| power::sweep(&program, &place, job))?,
+            FaultPart::Calls => stage::each(&jobs, |job| calls::sweep(&program, &place, job))?,
+            FaultPart::Power => stage::each(&jobs, |job| power::sweep(&program, &place, job))?,
             FaultPart::Files => {
-                stage::each(&JOBS[..1], |job| files::damage(&program, &place, job))?
+                stage::each(&[&JOBS[0]], |job| files::damage(&program, &place, job))?
             }
-            FaultPart::Disk => stage::each(&JOBS, |job| disk::fill(&program, &place, job))?,
-            FaultPart::Memory => stage::each(&JOBS, |job| disk::squeeze(&program, &place, job))?,
+            FaultPart::Disk => stage::each(&jobs, |job| disk::fill(&program, &place, job))?,
+            FaultPart::Memory => stage::each(&jobs, |job| disk::squeeze(&program, &place, job))?,
             FaultPart::Kills => kills::kill(&program, &place, args.kills)?,
             FaultPart::Pauses => kills::pause(&program, &place)?,
         };

@@ -13,6 +13,7 @@ use super::FaultTally;
 use crate::process::{isolated, on_all_cores};
 
 /// A command of the program that writes.
+#[derive(Debug)]
 pub(super) struct WriteJob {
     pub(super) name: &'static str,
     words: &'static [&'static str],
@@ -306,14 +307,19 @@ impl Stage {
 
     /// Returns what the documents should be after the command, if those that its answer named could not be repaired.
     fn after_without(&self, named: &[String], now: &Documents) -> Documents {
+        // A document is named, or a folder above it.
+        let is_named = |path: &Path| {
+            let mut places = path.ancestors().filter_map(Path::to_str);
+            places.any(|place| named.iter().any(|name| name == place))
+        };
         let mut after = self.after.clone();
         for (path, bytes) in &mut after {
-            // A document is named, or a folder above it.
-            let mut places = path.ancestors().filter_map(Path::to_str);
-            let is_named = places.any(|place| named.iter().any(|name| name == place));
-            let is_old = |now: &&Vec<u8>| self.before.values().any(|before| before == *now);
-            if let Some(now) = now.get(path).filter(is_old).filter(|_| is_named) {
-                bytes.clone_from(now);
+            let old = now.get(path).and_then(|now| {
+                let mut old = self.before.iter().filter(|(_, before)| *before == now);
+                old.find(|(before, _)| is_named(path) || is_named(before))
+            });
+            if let Some((_, old)) = old {
+                bytes.clone_from(old);
             }
         }
         after
@@ -348,9 +354,17 @@ impl Stage {
     }
 }
 
+/// Returns the job with this name, or an error that lists all of them.
+pub(super) fn job(name: &str) -> Result<&'static WriteJob, String> {
+    JOBS.iter().find(|job| job.name == name).ok_or_else(|| {
+        let names: Vec<&str> = JOBS.iter().map(|job| job.name).collect();
+        format!("the commands are {}", names.join(", "))
+    })
+}
+
 /// Runs `work` for each job, on all cores.
 pub(super) fn each(
-    jobs: &'static [WriteJob],
+    jobs: &[&'static WriteJob],
     work: impl Fn(&'static WriteJob) -> Result<FaultTally> + Sync,
 ) -> Result<FaultTally> {
     let total = Mutex::new(FaultTally::default());
