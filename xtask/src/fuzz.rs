@@ -124,6 +124,7 @@ fn fuzz_one(programs: &Path, fuzz: &Path, name: &str, seconds: u64) -> Result<Ta
         Ok(folder)
     };
     let (corpus, artifacts) = (folder("corpus")?, folder("artifacts")?);
+    let failed_before = fs::read_dir(&artifacts)?.count();
     let log = programs.join(format!("{name}-log"));
     let limit = std::time::Duration::from_secs(seconds + 300);
     let program = programs.join(name);
@@ -141,7 +142,7 @@ fn fuzz_one(programs: &Path, fuzz: &Path, name: &str, seconds: u64) -> Result<Ta
         let count = line.strip_prefix("stat::number_of_executed_units:")?;
         count.trim().parse().ok()
     });
-    let finding = (!ended.status.success()).then(|| {
+    let mut finding = (!ended.status.success()).then(|| {
         let said = |line: &&str| line.contains("panicked at") || line.contains("ERROR:");
         let line = ended
             .stderr
@@ -154,13 +155,20 @@ fn fuzz_one(programs: &Path, fuzz: &Path, name: &str, seconds: u64) -> Result<Ta
         let fewest = corpus.with_extension("fewest");
         fs::create_dir_all(&fewest)?;
         let mut merge = Command::new(&program);
-        merge.arg("-merge=1").args([&fewest, &corpus]);
+        merge
+            .arg("-merge=1")
+            .arg(format!("-artifact_prefix={}/", artifacts.display()))
+            .args([&fewest, &corpus]);
         let merged = bounded(&mut merge, &log.with_extension("merge"), limit)?;
         if merged.status.success() {
             fs::remove_dir_all(&corpus)?;
             fs::rename(&fewest, &corpus)?;
         } else {
             fs::remove_dir_all(&fewest)?;
+        }
+        // A merge leaves out what fails, and goes on.
+        if fs::read_dir(&artifacts)?.count() > failed_before {
+            finding = Some("an input failed when the corpus was made smaller".to_owned());
         }
     }
     Ok(TargetRun {
