@@ -19,7 +19,7 @@ const SMALL: usize = 16 << 10;
 const GROWTH: usize = 4;
 /// Linear time gives 4, quadratic time 16.
 const MAX_RATIO: u32 = 10;
-/// Tolerance for caches that others have emptied.
+/// Tolerance for cold caches.
 const SLACK: Duration = Duration::from_millis(50);
 /// The longest chunk of a note for search, about as in the program.
 const CHUNK: usize = 2_000;

@@ -41,9 +41,9 @@ enum FaultPart {
     Power,
     /// The files that Sectile keeps are damaged, forged, or not files.
     Files,
-    /// The disk is full after so many bytes.
+    /// The disk fills up after a given number of bytes.
     Disk,
-    /// Memory is short.
+    /// Memory runs out.
     Memory,
     /// The server is killed again and again while it edits.
     Kills,

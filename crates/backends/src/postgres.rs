@@ -375,7 +375,7 @@ impl VectorIndexing for Postgres {
             let write = move || self.write_all(collection, as_of, is_new, &receiver);
             let Ok(writing) = thread::Builder::new().spawn_scoped(scope, write) else {
                 return Err(StorageError::failed(
-                    "The system has no thread for writing. Try again with more memory or processes allowed.",
+                    "The system could not start a thread to write. Raise the limits on processes and memory, then try again.",
                 ));
             };
             let sent = send_all(changes, &sender, self.rules.batch);

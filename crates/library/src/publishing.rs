@@ -66,7 +66,7 @@ pub fn publish(
             // Notebooks wait to be handed over, so this thread cannot read them as well.
             drop(work);
             return Err(StorageError::failed(
-                "The system has no thread for reading notebooks. Try again with more memory or processes allowed.",
+                "The system could not start a thread to read notebooks. Raise the limits on processes and memory, then try again.",
             ));
         }
         let gone = plan

@@ -1,4 +1,4 @@
-//! A disk that is full after so many bytes, and too little memory.
+//! A disk that fills up, and memory that runs out.
 
 use std::fs;
 use std::path::Path;
