@@ -16,4 +16,8 @@ mod settings;
 
 pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 #[cfg(feature = "servers")]
-pub use self::{objects::ObjectStorage, postgres::Postgres, runtime::BlockingRuntime};
+pub use self::{
+    objects::ObjectStorage,
+    postgres::{Postgres, PostgresTenants},
+    runtime::BlockingRuntime,
+};

@@ -11,6 +11,7 @@ mod rows;
 mod schema;
 mod search;
 mod session;
+mod tenants;
 mod terms;
 mod update;
 
@@ -26,6 +27,7 @@ use sectile_library::{
 };
 use sectile_retrieval::{Embedder, record_rules};
 
+pub use self::tenants::PostgresTenants;
 use self::{
     batch::{Batch, BatchBuilder},
     failure::{PostgresFailure, PostgresFailureKind},

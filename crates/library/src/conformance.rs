@@ -2,10 +2,13 @@
 //!
 //! The author of a storage calls [`check_storage`] in its tests, with an empty storage and a way to put files into it.
 
+mod tenants;
+
 use std::collections::BTreeSet;
 
 use sectile_markdown::NotePath;
 
+pub use self::tenants::check_tenant_store;
 use crate::storage::{
     ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError, TOP,
 };

@@ -58,6 +58,18 @@ impl EditableFolder {
         })
     }
 
+    /// Opens the same folder again with another editor, which remembers nothing of what the journal no longer has.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn reopened(&self, editor: EditorOptions) -> Result<Self, RootError> {
+        Ok(Self {
+            editor: Editor::folder(self.editor.root().location(), editor)?,
+            index: Arc::clone(&self.index),
+            walk: self.walk.clone(),
+        })
+    }
+
     /// Applies all operations of a request, or none.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ mod query;
 pub mod quote;
 pub mod quote_check;
 mod storage;
+pub mod tenants;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod threads;

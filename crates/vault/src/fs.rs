@@ -17,6 +17,7 @@ mod private;
 mod replace;
 mod search;
 mod temporary;
+mod working_copy;
 
 use std::{
     io::{self, Read as _},
@@ -39,6 +40,7 @@ pub(crate) use self::{
 pub use self::{
     nearest::{NearestRoot, RootMark},
     replace::PathEntry,
+    working_copy::{CopiedFile, LogChange, LogMark, LogName, TouchedPaths, WorkingCopy},
 };
 use crate::NotePath;
 

@@ -21,6 +21,27 @@ pub(crate) use self::{
     },
     seal::LineOrigin,
 };
+use crate::fs::TouchedPaths;
+
+/// Returns the paths that the lines of a journal are about: those of documents, and of folders that were moved.
+pub(crate) fn touched_paths(bytes: &[u8], key: &JournalKey) -> TouchedPaths {
+    let mut touched = TouchedPaths::default();
+    for line in file::read_lines(bytes, 0, key).lines {
+        match line.record {
+            Record::Intent(entry) | Record::Done(entry) => {
+                for step in entry.steps {
+                    touched.files.insert(step.path);
+                    touched.files.extend(step.moved_to);
+                }
+                if let Some(folder) = entry.folder {
+                    touched.folders.extend([folder.from, folder.to]);
+                }
+            }
+            _ => {}
+        }
+    }
+    touched
+}
 
 /// Parses journal bytes without acting on them, for the fuzzer: no input may panic.
 #[doc(hidden)]

@@ -15,7 +15,10 @@ mod walk;
 mod work;
 
 pub use editor::Editor;
-pub use fs::{FileTimes, NearestRoot, PathEntry, PathTarget, ReadError, Root, RootError, RootMark};
+pub use fs::{
+    CopiedFile, FileTimes, LogChange, LogMark, LogName, NearestRoot, PathEntry, PathTarget,
+    ReadError, Root, RootError, RootMark, TouchedPaths, WorkingCopy,
+};
 pub use journal::JournalKey;
 // Re-exported because this crate's API takes them, so that its users need no second import.
 pub use sectile_markdown::{NotePath, PathError};

@@ -5,7 +5,33 @@ use super::{
     session::Session,
 };
 
-/// The statements that lead from each version to the next, the first from an empty database.
+/// A schema and its versions.
+pub(super) struct SchemaHistory {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The statements that lead from each version to the next, the first from an empty database.
+    pub(super) migrations: &'static [&'static str],
+    /// The advisory lock held while the schema changes.
+    pub(super) lock: i64,
+    /// The message for a database without the schema, or with an incomplete one.
+    pub(super) missing: &'static str,
+    /// The message for a schema that is older than the program.
+    pub(super) older: &'static str,
+    /// The message for a user that may not create the schema.
+    pub(super) no_right: &'static str,
+}
+
+/// The schema of the index.
+const INDEX: SchemaHistory = SchemaHistory {
+    name: "sectile",
+    migrations: MIGRATIONS,
+    lock: 0x5345_4354_494c_4501,
+    missing: MISSING,
+    older: OLDER,
+    no_right: NO_RIGHT,
+};
+
+/// The statements that lead from each version of the index to the next, the first from an empty database.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
@@ -26,93 +52,113 @@ const OLD_EXTENSION: &str = "The PostgreSQL extension `vector` is too old, or in
 const NO_RIGHT: &str = "This user may not create a schema in the database. An administrator must \
     run `GRANT CREATE ON DATABASE` for it, or create a schema `sectile` that belongs to it.";
 
-/// The advisory lock held while the schema changes.
-const LOCK: i64 = 0x5345_4354_494c_4501;
-
-/// Returns the newest version.
-pub(super) fn newest() -> i32 {
-    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
-}
-
-/// Checks that this program can use a version of the schema.
+/// Checks that this program can use a version of the index.
 pub(super) fn check(version: Option<i32>) -> Result<(), PostgresFailure> {
-    match version {
-        None => Err(PostgresFailure::other(MISSING)),
-        Some(version) if version < newest() => Err(PostgresFailure::other(OLDER)),
-        Some(version) if version > newest() => Err(PostgresFailure::other(NEWER)),
-        Some(_) => Ok(()),
-    }
+    INDEX.check(version)
 }
 
-/// Returns a better explanation of a failure that the schema may have caused.
+/// Returns a better explanation of a failure that the schema of the index may have caused.
 pub(super) async fn explained(session: &Session, failure: PostgresFailure) -> PostgresFailure {
-    if failure.kind != PostgresFailureKind::Schema {
-        return failure;
-    }
-    let version = async {
-        session.client()?.batch_execute("ROLLBACK").await?;
-        version(session).await
-    };
-    match version.await {
-        Ok(version) => check(version).err().unwrap_or(failure),
-        Err(_) => failure,
-    }
+    INDEX.explained(session, failure).await
 }
 
-/// Returns the version of the schema in the database.
-async fn version(session: &Session) -> Result<Option<i32>, PostgresFailure> {
-    let client = session.client()?;
-    let exists = "SELECT to_regclass('sectile.migration') IS NOT NULL";
-    if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
-        return Ok(None);
-    }
-    let row = client
-        .query_one("SELECT max(version) FROM sectile.migration", &[])
-        .await?;
-    Ok(row.try_get(0)?)
-}
-
-/// Migrates the schema to its newest version, or leaves everything unchanged.
+/// Migrates the schema of the index to its newest version, or leaves everything unchanged.
 pub(super) async fn prepare(session: Session) -> Result<(), PostgresFailure> {
-    let client = session.client()?;
-    client
-        .batch_execute("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
-        .await?;
-    client
-        .execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
-        .await?;
+    INDEX.begin(&session).await?;
     extension(&session).await?;
-    let has_schema = "SELECT to_regnamespace('sectile') IS NOT NULL";
-    if !client
-        .query_one(has_schema, &[])
-        .await?
-        .try_get::<_, bool>(0)?
-    {
-        let made = client.batch_execute("CREATE SCHEMA sectile").await;
-        made.map_err(|error| privileged(error, NO_RIGHT))?;
+    INDEX.migrate(session).await
+}
+
+impl SchemaHistory {
+    /// Returns the newest version.
+    fn newest(&self) -> i32 {
+        i32::try_from(self.migrations.len()).unwrap_or(i32::MAX)
     }
-    let from = match version(&session).await? {
-        Some(version) if version > newest() => return Err(PostgresFailure::other(NEWER)),
-        Some(version) => usize::try_from(version).unwrap_or_default(),
-        None => {
-            let table = "CREATE TABLE IF NOT EXISTS sectile.migration (
-                version integer PRIMARY KEY,
-                applied_at timestamptz NOT NULL DEFAULT now()
-            )";
-            client.batch_execute(table).await?;
-            0
+
+    /// Checks that this program can use a version of the schema.
+    pub(super) fn check(&self, version: Option<i32>) -> Result<(), PostgresFailure> {
+        match version {
+            None => Err(PostgresFailure::other(self.missing)),
+            Some(version) if version < self.newest() => Err(PostgresFailure::other(self.older)),
+            Some(version) if version > self.newest() => Err(PostgresFailure::other(NEWER)),
+            Some(_) => Ok(()),
         }
-    };
-    for (version, migration) in (1_i32..).zip(MIGRATIONS).skip(from) {
-        client.batch_execute(migration).await?;
-        client
-            .execute(
-                "INSERT INTO sectile.migration (version) VALUES ($1)",
-                &[&version],
-            )
-            .await?;
     }
-    session.done().await
+
+    /// Returns a better explanation of a failure that the schema may have caused.
+    pub(super) async fn explained(
+        &self,
+        session: &Session,
+        failure: PostgresFailure,
+    ) -> PostgresFailure {
+        if failure.kind != PostgresFailureKind::Schema {
+            return failure;
+        }
+        let version = async {
+            session.client()?.batch_execute("ROLLBACK").await?;
+            self.version(session).await
+        };
+        match version.await {
+            Ok(version) => self.check(version).err().unwrap_or(failure),
+            Err(_) => failure,
+        }
+    }
+
+    /// Returns the version of the schema in the database.
+    async fn version(&self, session: &Session) -> Result<Option<i32>, PostgresFailure> {
+        let client = session.client()?;
+        let exists = format!("SELECT to_regclass('{}.migration') IS NOT NULL", self.name);
+        let exists = client.query_one(&exists, &[]).await?;
+        if !exists.try_get::<_, bool>(0)? {
+            return Ok(None);
+        }
+        let newest = format!("SELECT max(version) FROM {}.migration", self.name);
+        Ok(client.query_one(&newest, &[]).await?.try_get(0)?)
+    }
+
+    /// Begins the transaction that migrates the schema.
+    pub(super) async fn begin(&self, session: &Session) -> Result<(), PostgresFailure> {
+        let client = session.client()?;
+        client
+            .batch_execute("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
+            .await?;
+        client
+            .execute("SELECT pg_advisory_xact_lock($1)", &[&self.lock])
+            .await?;
+        Ok(())
+    }
+
+    /// Migrates the schema to its newest version, and commits.
+    pub(super) async fn migrate(&self, session: Session) -> Result<(), PostgresFailure> {
+        let client = session.client()?;
+        let name = self.name;
+        let there = format!("SELECT to_regnamespace('{name}') IS NOT NULL");
+        let there = client.query_one(&there, &[]).await?;
+        if !there.try_get::<_, bool>(0)? {
+            let made = client.batch_execute(&format!("CREATE SCHEMA {name}")).await;
+            made.map_err(|error| privileged(error, self.no_right))?;
+        }
+        let from = match self.version(&session).await? {
+            Some(version) if version > self.newest() => return Err(PostgresFailure::other(NEWER)),
+            Some(version) => usize::try_from(version).unwrap_or_default(),
+            None => {
+                let table = format!(
+                    "CREATE TABLE IF NOT EXISTS {name}.migration (
+                        version integer PRIMARY KEY,
+                        applied_at timestamptz NOT NULL DEFAULT now()
+                    )"
+                );
+                client.batch_execute(&table).await?;
+                0
+            }
+        };
+        let applied = format!("INSERT INTO {name}.migration (version) VALUES ($1)");
+        for (version, migration) in (1_i32..).zip(self.migrations).skip(from) {
+            client.batch_execute(migration).await?;
+            client.execute(&applied, &[&version]).await?;
+        }
+        session.done().await
+    }
 }
 
 async fn extension(session: &Session) -> Result<(), PostgresFailure> {

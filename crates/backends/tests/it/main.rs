@@ -11,3 +11,5 @@
 mod objects;
 /// An index in PostgreSQL.
 mod postgres;
+/// The folders of tenants.
+mod tenants;

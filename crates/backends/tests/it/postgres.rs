@@ -2,7 +2,7 @@
 
 mod answers;
 mod faults;
-mod fixture;
+pub(crate) mod fixture;
 mod graph;
 mod jail;
 mod tiers;
