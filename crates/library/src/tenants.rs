@@ -7,6 +7,8 @@
 
 mod open_tenants;
 mod shared_folder;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,11 @@
-//! A storage in memory, for tests.
+//! Storages in memory, for tests.
 
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot set up its storage fails"
 )]
+
+mod tenants;
 
 use std::{
     collections::BTreeMap,
@@ -17,6 +19,7 @@ use std::{
 use sectile_markdown::{Digest, NotePath};
 use sectile_retrieval::{Embedder, EmbeddingReader, MeaningWeight, Vector, built_in};
 
+pub use self::tenants::{CommitFault, MemoryTenants};
 use crate::{
     artifacts::{
         ArtifactRecord, ArtifactType, Maker, SIDECAR, Status,

@@ -9,6 +9,7 @@ mod publish;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -391,7 +392,15 @@ fn write_once<T>(
         .values()
         .map(|state| Arc::clone(&state.folder))
         .collect();
-    let answer = work(&handles);
+    let answer = match catch_unwind(AssertUnwindSafe(|| work(&handles))) {
+        Ok(answer) => answer,
+        Err(panic) => {
+            for (at, state) in &mut guards {
+                folders[*at].withdraw(state);
+            }
+            resume_unwind(panic);
+        }
+    };
     drop(handles);
     // A change concerns one folder; the others have at most given out ids. It goes first, so that nothing else has
     // happened if it is refused.

@@ -66,6 +66,16 @@ impl SharedFolder {
         }
     }
 
+    /// Takes back what the copy has and the store does not, before the next call.
+    pub(super) fn withdraw(&self, state: &mut CopyState) {
+        let mut touched = BTreeSet::new();
+        let rewritten = match self.prepare(state, &mut touched) {
+            Ok(None) => return,
+            Ok(Some(_)) | Err(_) => LogName::ALL,
+        };
+        retract(state, touched, rewritten);
+    }
+
     /// Returns the commit that brings the store up to date; `None` if nothing has changed. The paths that it looked at
     /// are added to `touched`.
     fn prepare(
