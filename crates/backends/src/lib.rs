@@ -17,7 +17,10 @@ mod settings;
 pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 #[cfg(feature = "servers")]
 pub use self::{
-    objects::ObjectStorage,
+    objects::{
+        Blob, BlobError, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag,
+        ObjectError, ObjectStorage, ReplaceOutcome,
+    },
     postgres::{Postgres, PostgresTenants},
     runtime::BlockingRuntime,
 };
