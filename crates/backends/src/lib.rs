@@ -19,7 +19,7 @@ pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 pub use self::{
     objects::{
         Blob, BlobError, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag,
-        ObjectError, ObjectStorage, ReplaceOutcome,
+        ObjectError, ObjectStorage, ObjectTenants, ReplaceOutcome,
     },
     postgres::{Postgres, PostgresTenants},
     runtime::BlockingRuntime,

@@ -15,6 +15,7 @@ mod error;
 mod keys;
 mod listing;
 mod store;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -42,6 +43,7 @@ pub use self::{
         Blob, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag, ReplaceOutcome,
     },
     error::{BlobError, ObjectError},
+    tenants::ObjectTenants,
 };
 use self::{
     keys::KeyPrefix,

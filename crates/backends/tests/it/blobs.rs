@@ -13,13 +13,13 @@ use sectile_backends::{
 };
 use sectile_test_servers::{Fault, MemoryS3, Proxy, RequestFault};
 
-const BUCKET: &str = "bucket-of-the-tests";
+pub(crate) const BUCKET: &str = "bucket-of-the-tests";
 const MOST: u64 = 1 << 20;
 /// The request timeout of tests that mean to exceed it.
 const SHORT: Duration = Duration::from_millis(300);
 const NEVER: &dyn Fn() -> bool = &|| false;
 
-fn settings(endpoint: &str) -> S3Settings {
+pub(crate) fn settings(endpoint: &str) -> S3Settings {
     let mut settings = S3Settings::new(endpoint, BUCKET);
     settings.allow_http = true;
     settings.prefix = "in/here".to_owned();
