@@ -9,6 +9,7 @@ mod open_tenants;
 mod shared_folder;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub use sectile_vault::{CopiedFile, LogChange, LogName};
 pub use self::{
     open_tenants::{FolderOpening, OpenTenants, TenantFolderOptions},
     shared_folder::{FolderAccess, SharedFolder, SharedFolderError, TenantQuota, call},
+    transfer::{TransferReport, create_if_missing, export, import},
 };
 use crate::storage::StorageError;
 

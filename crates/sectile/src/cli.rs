@@ -24,6 +24,7 @@ mod serve;
 mod servers;
 mod settings;
 mod structure;
+mod tenant;
 mod tools;
 mod trust;
 mod ui;
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::Open(args) => open::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Tenant(args) => tenant::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Auth(args) => auth::run(&args),
         Command::Docs(args) => docs::run(&args),

@@ -288,6 +288,37 @@ pub(crate) fn create_folder(
     }
 }
 
+/// A folder that no other process uses, until this is dropped or the process ends.
+#[derive(Debug)]
+pub(crate) struct FolderLock {
+    _file: std::fs::File,
+}
+
+/// Creates a folder that only its owner can open, with those above it, unless it is there already.
+pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
+}
+
+/// Creates a folder if needed and locks it; `None` if another process has it.
+pub(crate) fn lock_folder(folder: &Path) -> io::Result<Option<FolderLock>> {
+    make_private_folder(folder)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).write(true).truncate(false);
+    let file = options.open(folder.join("lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(FolderLock { _file: file })),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// Flushes the directory entries of a folder, where the system can.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]

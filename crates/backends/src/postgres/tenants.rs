@@ -28,8 +28,8 @@ const SCHEMA: SchemaHistory = SchemaHistory {
     name: "sectile_desk",
     migrations: &[include_str!("tenants/0001.sql")],
     lock: 0x5345_4354_494c_4502,
-    missing: "The database has no tables for tenants. Run `sectile tenant create` to create them with the first tenant.",
-    older: "The tables for tenants are older than this program. Run `sectile tenant migrate`.",
+    missing: "The database has no tables for tenants. Run `sectile tenant create NAME` to create them with the first tenant.",
+    older: "The tables for tenants are older than this program. Run `sectile tenant create NAME` or `sectile tenant prepare` to migrate them.",
     no_right: "This user may not create a schema in the database. An administrator must run `GRANT CREATE ON DATABASE` \
         for it, or create a schema `sectile_desk` that belongs to it.",
 };

@@ -20,6 +20,7 @@ use sectile_markdown::NotePath;
 use sectile_vault::{CopiedFile, LogMark, LogName, RootError, WorkingCopy, editor::EditorOptions};
 
 use self::follow::OutdatedCopy;
+pub(super) use self::follow::batch_len;
 use super::{TenantError, TenantRevision, TenantStore};
 use crate::{
     editable_folder::EditableFolder, live_folder::LiveFolderOptions, storage::StorageError,

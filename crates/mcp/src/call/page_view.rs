@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     error::Refusal,
-    pipeline::{Call, EarlyReturn, Label, VisibleStop, identity_key},
+    pipeline::{Call, EarlyReturn, Label, VisibleStop},
 };
 use crate::{
     Access, AnswerFacts, CallContext, Failure, FailureKind, MenuEntry, PageAnswer, PageMethod,
@@ -108,7 +108,7 @@ impl Surface {
         let cancelled = CancellationToken::new();
         // Fires when the person has closed the page, or when the time is over.
         let _stop = cancelled.clone().drop_guard();
-        let key = identity_key(identity.as_ref());
+        let key = self.slot_key(identity.as_ref());
         let context = CallContext {
             cancelled,
             connection: None,

@@ -492,7 +492,7 @@ impl Surface {
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
-        let key = identity_key(caller.facts.identity());
+        let key = self.slot_key(caller.facts.identity());
         let (context, channel) = caller.into_parts(self, pace, asking);
         let steps = async {
             let slot = self.slot(key).await?;
@@ -522,7 +522,7 @@ impl Surface {
         work: impl FnOnce(CallContext) -> Result<BoxFuture<'static, Result<T, Failure>>, Failure>,
     ) -> Result<T, EarlyReturn> {
         let cancelled = caller.cancelled();
-        let key = identity_key(caller.facts.identity());
+        let key = self.slot_key(caller.facts.identity());
         let (context, channel) = caller.into_parts(self, pace, ElicitationMode::Never);
         let steps = async {
             let _slot = self.slot(key).await?;

@@ -16,7 +16,7 @@ use crate::{
     Handler, JsonObject, MirroredArgument, NoObserver, Observer, OpenedSkills, Pace, Policy,
     Prompt, RefusedCall, Resource, ResourceContent, ResourceListing, ResourceNotice,
     ResourceTemplate, Resources, Schema, SkillPurpose, Skills, Tool,
-    access::AccessTarget,
+    access::{AccessTarget, Identity},
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
         elicitation::RequestStateSeal,
@@ -67,6 +67,9 @@ pub struct WorldSpec<S: 'static> {
     /// Whether its tools keep callers to the roots that they are bound to; see [`CallContext::roots`]. Such callers are
     /// not let into a world that does not.
     pub has_roots: bool,
+    /// Whether callers that are bound to the same roots share one caller's part of the running and waiting calls, so that
+    /// those of one root cannot take the time of another's.
+    pub shares_by_root: bool,
     /// Whether a string of digits is accepted for an integer argument, and `"true"` or `"false"` for a boolean one,
     /// where a string would not be. A null for an argument that is not required then counts as not given, and listings
     /// do not mention that it is accepted.
@@ -248,6 +251,7 @@ impl<S> WorldSpec<S> {
             sessions: false,
             tokens_only: false,
             has_roots: false,
+            shares_by_root: false,
             lenient_scalars: false,
             argument_errors: None,
             unknown_tool: UnknownTool::Code(-32602),
@@ -332,6 +336,7 @@ pub struct Surface {
     pub(crate) sessions: bool,
     pub(crate) tokens_only: bool,
     pub(crate) has_roots: bool,
+    shares_by_root: bool,
     pub(crate) lenient_scalars: bool,
     pub(crate) argument_errors: Option<&'static ErrorRow>,
     pub(crate) unknown_tool: UnknownTool,
@@ -510,6 +515,7 @@ impl Surface {
             sessions: spec.sessions,
             tokens_only: spec.tokens_only,
             has_roots: spec.has_roots,
+            shares_by_root: spec.shares_by_root,
             lenient_scalars: spec.lenient_scalars,
             argument_errors: spec.argument_errors,
             unknown_tool: spec.unknown_tool,
@@ -532,6 +538,24 @@ impl Surface {
             has_callers: false,
             is_beside_others: false,
         }
+    }
+
+    /// Returns the key under which a caller's calls are counted when slots are shared out.
+    pub(crate) fn slot_key(&self, identity: Option<&Arc<Identity>>) -> Option<String> {
+        let identity = identity?;
+        if self.shares_by_root {
+            match self.policy.roles.get().roots_of(identity) {
+                Some(mut roots) => {
+                    roots.sort_unstable();
+                    return Some(format!("roots {}", roots.join(" ")));
+                }
+                None if identity.token.is_some() => {
+                    return Some(format!("vault {}", identity.vault));
+                }
+                None => {}
+            }
+        }
+        Some(identity.key.clone())
     }
 
     /// Name of the world.

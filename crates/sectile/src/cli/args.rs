@@ -108,6 +108,8 @@ pub(super) enum Command {
     Undo(super::desk::UndoArgs),
     /// Look at a desk in your browser: documents, changes, searches, calls.
     Open(super::open::OpenArgs),
+    /// Create, list, import, export and remove the tenants of a desk that several servers share.
+    Tenant(super::tenant::TenantArgs),
     /// Show or clear the indexes that are kept between runs.
     Cache(CacheArgs),
     /// Accept the history that came with a folder as your own, so that it can be undone and purged.

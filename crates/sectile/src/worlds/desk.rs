@@ -25,6 +25,7 @@ mod settings;
 mod shell;
 mod since;
 mod skills;
+mod tenants;
 mod text_page;
 mod tools;
 mod urls;
@@ -37,6 +38,7 @@ pub(crate) use self::{
     open::{ENTRY, open_for_shell, open_without_settings},
     settings::{DeskSection, DeskSettings},
     shell::error_object,
+    tenants::open_store,
 };
 
 /// Longest text in bytes that is shown at once with the default budget. A longer one is replaced only by a caller that has

@@ -9,6 +9,7 @@ mod eras;
 mod hosted;
 mod http;
 mod stdio;
+pub(crate) mod tenants;
 mod tokens;
 mod vault;
 

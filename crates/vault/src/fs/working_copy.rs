@@ -106,6 +106,22 @@ const MARK_BYTES: usize = 256;
 /// Name of the file that is being written.
 const INCOMING: &str = "incoming";
 
+impl Root {
+    /// Returns all bytes of a log; none if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_log(&self, log: LogName) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let folder = self.private_folder()?;
+        let file = folder.map(|folder| folder.open_for_reading(log.file()));
+        if let Some(mut file) = file.transpose()?.flatten() {
+            file.read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    }
+}
+
 impl WorkingCopy {
     /// Opens the copy in the folder `location`, which must exist.
     ///
@@ -270,18 +286,6 @@ impl WorkingCopy {
         file.seek(SeekFrom::Start(0))?;
         file.read_to_end(&mut bytes)?;
         Ok(Some(LogChange::Replace(bytes)))
-    }
-
-    /// Returns all bytes of a log.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn read_log(&self, log: LogName) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if let Some(mut file) = self.private()?.open_for_reading(log.file())? {
-            file.read_to_end(&mut bytes)?;
-        }
-        Ok(bytes)
     }
 
     /// Makes a log consist of its first `keep` bytes and of `bytes`.
@@ -474,7 +478,7 @@ mod tests {
         assert_eq!(copy.log_change(log, &one).unwrap(), appended);
         // Taken back, and something else instead.
         copy.write_log(log, 4, b"three\n").unwrap();
-        assert_eq!(copy.read_log(log).unwrap(), b"one\nthree\n");
+        assert_eq!(copy.root().read_log(log).unwrap(), b"one\nthree\n");
         copy.write_log(log, 0, b"other\nlines\n").unwrap();
         let replaced = Some(LogChange::Replace(b"other\nlines\n".to_vec()));
         assert_eq!(copy.log_change(log, &one).unwrap(), replaced);

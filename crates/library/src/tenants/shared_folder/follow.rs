@@ -243,7 +243,7 @@ fn target_of(
 }
 
 /// Returns how many of these files are fetched with one request.
-fn batch_len(wanted: &[(&NotePath, CopiedFile)]) -> usize {
+pub(in super::super) fn batch_len(wanted: &[(&NotePath, CopiedFile)]) -> usize {
     let mut bytes = 0;
     let fitting = wanted.iter().take(BATCH_FILES).take_while(|(_, state)| {
         bytes += state.bytes;

@@ -1,6 +1,9 @@
 //! Opens the desk.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sectile_library::{
     clock,
@@ -21,7 +24,7 @@ use super::{
     memory, resources,
     roots::DeskRoot,
     settings::{DeskPreset, DeskRanking, RootSettings},
-    spec,
+    spec, tenants,
     urls::UrlStyle,
 };
 use crate::{
@@ -43,6 +46,12 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
 const CACHE_DIGITS: usize = 32;
 
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
+    if let Some(store) = &context.settings.desk.store {
+        // A folder on the command line takes precedence over the store.
+        if !context.has_path {
+            return tenants::open(context, store).map(Some);
+        }
+    }
     let read_only = context.read_only || context.settings.desk.read_only;
     let Some(state) = open_roots(context.settings, read_only, true)? else {
         return context.without_folder(ENTRY.name);
@@ -255,12 +264,12 @@ fn open_root(
         ),
         name: root.name.clone(),
         location,
-        folder,
+        folder: Arc::new(folder),
     })
 }
 
 /// Returns the folder in `cache` for the root at `location`. Rules that hide something make an index of their own.
-fn cache_of(cache: &Path, location: &Path, root: &RootSettings) -> PathBuf {
+pub(super) fn cache_of(cache: &Path, location: &Path, root: &RootSettings) -> PathBuf {
     let mut key = location.as_os_str().as_encoded_bytes().to_vec();
     for (rule, patterns) in [("hide", &root.hide), ("read", &root.read)] {
         for pattern in patterns {

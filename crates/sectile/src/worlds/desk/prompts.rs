@@ -21,7 +21,7 @@ pub(super) fn table() -> Vec<Prompt<DeskWorld>> {
     }]
 }
 
-fn render(
+pub(super) fn render(
     world: &DeskWorld,
     arguments: &JsonObject,
     context: &CallContext,

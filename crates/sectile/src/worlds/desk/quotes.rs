@@ -198,7 +198,7 @@ impl DeskWorld {
             stop: &stop,
         };
         let check = QuoteCheck {
-            folders: all.iter().map(|root| &root.folder).collect(),
+            folders: all.iter().map(|root| &*root.folder).collect(),
             resolve: &|citation| resolver.resolve(citation),
             draft: place.clone(),
             limits: QuoteCheckLimits::default(),

@@ -3,7 +3,7 @@
 //! A caller may be bound to some of the roots; to that caller the others do not exist, and ids have a prefix only if more
 //! than one root is visible.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use sectile_library::editable_folder::{EditableFolder, FindError, FoundTarget, NearName};
 use sectile_mcp::{CallContext, Failure};
@@ -28,7 +28,7 @@ pub(super) struct DeskRoot {
     /// Where it is. Never shown, except in addresses that the settings ask for.
     pub(super) location: PathBuf,
     /// Its notes and their index.
-    pub(super) folder: EditableFolder,
+    pub(super) folder: Arc<EditableFolder>,
     /// How the addresses of its notes are made.
     pub(super) urls: UrlStyle,
 }

@@ -1,5 +1,7 @@
 //! The settings of the desk.
 
+mod store;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
@@ -7,6 +9,7 @@ use sectile_library::live_folder::{CacheFolder, SharedVectors};
 use sectile_vault::Walk;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::store::{StoreLocation, StoreSection, StoreSettings};
 use super::urls::is_template;
 use crate::{
     files,
@@ -44,6 +47,8 @@ pub(crate) struct DeskSection {
     pub(crate) ranking: DeskRanking,
     /// The set of tools: the eleven of the desk, or the six commands of a memory tool.
     pub(crate) preset: DeskPreset,
+    /// Store of the folders of many tenants, instead of folders of this machine.
+    pub(crate) store: StoreSection,
 }
 
 impl Default for DeskSection {
@@ -57,6 +62,7 @@ impl Default for DeskSection {
             cache_limit: 2 << 30,
             ranking: DeskRanking::default(),
             preset: DeskPreset::default(),
+            store: StoreSection::default(),
         }
     }
 }
@@ -125,6 +131,8 @@ pub(crate) struct DeskSettings {
     pub(crate) cache_limit: u64,
     pub(crate) ranking: DeskRanking,
     pub(crate) preset: DeskPreset,
+    /// The store of tenants, if folders of this machine are not served.
+    pub(crate) store: Option<StoreSettings>,
 }
 
 /// A checked root with its rules.
@@ -174,10 +182,21 @@ impl SettingsSection for DeskSection {
         for (name, root) in &self.roots {
             roots.extend(mistakes.take(root.check(name, reader)));
         }
+        let store = mistakes.take(self.store.check(reader).map_err(ConfigErrors::from));
+        let store = store.flatten();
+        if store.is_some() && !(self.root.is_empty() && self.roots.is_empty()) {
+            let key = if self.root.is_empty() {
+                "desk.roots"
+            } else {
+                "desk.root"
+            };
+            mistakes.add(reader.refuse(key, "empty when desk.store names a store of tenants"));
+        }
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
         Ok(DeskSettings {
+            store,
             root: reader.place("desk.root", &self.root),
             roots,
             read_only: self.read_only,

@@ -9,9 +9,8 @@ use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
-use self::storages::{
-    ArtifactStorageSection, NotebookStorageSection, S3Section, VectorStorageSection,
-};
+pub(crate) use self::storages::S3Section;
+use self::storages::{ArtifactStorageSection, NotebookStorageSection, VectorStorageSection};
 use crate::settings::{
     ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader, SettingsSection, ValueOrigin,
     numbers,
@@ -271,7 +270,7 @@ fn postgres(
 }
 
 /// Returns the bucket that the section `section` of the settings describes.
-fn s3(
+pub(crate) fn s3(
     reader: SettingsReader<'_>,
     section: &str,
     kind: &str,

@@ -222,6 +222,21 @@ rows! {
         INTERRUPTED: Unavailable, "interrupted",
             "The system failed in the middle of the change, which will be finished or rolled back.",
             "Read the document again before the next edit.";
+        STORE_UNAVAILABLE: Unavailable, "store_unavailable",
+            "The store of the documents cannot be used now. Nothing was written.",
+            "Call again in a moment; if it fails again, ask the operator to check the store.";
+        OUTCOME_UNKNOWN: Unavailable, "outcome_unknown",
+            "The store did not say whether it has the change.",
+            "Look with `changes` whether it was made, or repeat the call with the same request_id, which does not make it twice.";
+        OVER_QUOTA: TooLarge, "over_quota",
+            "The change would make the folder larger than it may be. Nothing was written.",
+            "Delete what is no longer needed, or ask the operator for more room.";
+        BUSY_TENANT: Conflict, "busy",
+            "Other calls keep the folder busy. Nothing was written.",
+            "Call again in a moment.";
+        COPY_UNUSABLE: Unavailable, "copy_unusable",
+            "The server cannot keep its working copy of the documents. Nothing was written.",
+            "Call again; if it fails again, ask the operator to check the disk of the server.";
         IO: Unavailable, "io",
             "The system refused. Nothing was written.",
             "Call again; if it fails again, ask the operator to check the disk.";
