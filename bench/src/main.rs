@@ -26,6 +26,7 @@ mod report;
 mod retrieval;
 mod server;
 mod tasks;
+mod tenants;
 
 use std::{
     path::{Path, PathBuf},
@@ -69,7 +70,7 @@ type Group = fn(&mut Report, &Bench) -> Result<()>;
 /// Groups that take long, and are measured only if they are named.
 const LONG_GROUPS: [&str; 2] = ["scale", "soak"];
 
-const GROUPS: [(&str, Group); 19] = [
+const GROUPS: [(&str, Group); 20] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -97,6 +98,7 @@ const GROUPS: [(&str, Group); 19] = [
     ("console", desk::console::run),
     ("soak", desk::soak::run),
     ("tasks", tasks::run),
+    ("tenants", tenants::run),
 ];
 
 fn main() -> Result<ExitCode> {

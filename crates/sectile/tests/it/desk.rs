@@ -40,6 +40,9 @@ mod search;
 mod several_roots;
 /// Skills in the folder, and the desk's own.
 mod skills;
+/// Desks of many tenants: isolation, quotas, faults of the store, kills, and the commands.
+#[cfg(feature = "backends")]
+mod tenants;
 /// Folders that are not what they seem, and disks that cannot be written.
 mod untrusted;
 /// The tools that write.

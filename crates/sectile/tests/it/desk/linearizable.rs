@@ -4,6 +4,8 @@
 //! `SECTILE_CASES=2000` makes as many calls.
 
 mod checker;
+#[cfg(feature = "backends")]
+mod servers;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -211,6 +213,44 @@ fn outside_program(desk: &TestDesk, recorder: &Recorder, writes: usize) {
     }
 }
 
+/// Fails unless there is an order that fits all that was seen. In the end, the documents have these texts. Returns the numbers
+/// of steps, refused edits, and calls that were not carried out.
+fn judge(recorder: Recorder, final_text: &dyn Fn(usize) -> String) -> (usize, usize, u64) {
+    let (mut steps, mut refused) = (0, 0);
+    for (document, history) in recorder.histories.into_iter().enumerate() {
+        let mut history = history.into_inner().unwrap();
+        let end = recorder.clock.fetch_add(1, Ordering::SeqCst);
+        // In the end, the file holds what the last step left.
+        for section in 0..=LIST {
+            let text = final_text(document);
+            let part = text.split("\n## Part ").nth(section + 1).unwrap();
+            history.push(Step {
+                began: end,
+                ended: end + 1,
+                action: Action::Read {
+                    section,
+                    lines: lines(part),
+                },
+            });
+        }
+        history.sort_by_key(|step| step.began);
+        steps += history.len();
+        let is_refused = |step: &&Step| matches!(step.action, Action::Swap { done: false, .. });
+        refused += history.iter().filter(is_refused).count();
+        if let Err(longest) = order(&start(document), &history) {
+            let left = (0..history.len()).filter(|at| !longest.contains(at));
+            let left: Vec<_> = left.map(|at| &history[at]).take(12).collect();
+            panic!(
+                "{}: after {} of {} steps nothing fits: {left:#?}",
+                path(document),
+                longest.len(),
+                history.len()
+            );
+        }
+    }
+    (steps, refused, recorder.busy.into_inner())
+}
+
 #[test]
 fn sixteen_clients_and_another_program_see_one_order_of_all_edits() {
     println!("seed {SEED:#x}, {} calls", calls());
@@ -247,39 +287,7 @@ fn sixteen_clients_and_another_program_see_one_order_of_all_edits() {
         ready.wait();
         outside_program(&desk, &recorder, each);
     });
-    let (mut steps, mut refused) = (0, 0);
-    for (document, history) in recorder.histories.into_iter().enumerate() {
-        let mut history = history.into_inner().unwrap();
-        let end = recorder.clock.fetch_add(1, Ordering::SeqCst);
-        // In the end, the file holds what the last step left.
-        for section in 0..=LIST {
-            let text = desk.text(&path(document));
-            let part = text.split("\n## Part ").nth(section + 1).unwrap();
-            history.push(Step {
-                began: end,
-                ended: end + 1,
-                action: Action::Read {
-                    section,
-                    lines: lines(part),
-                },
-            });
-        }
-        history.sort_by_key(|step| step.began);
-        steps += history.len();
-        let is_refused = |step: &&Step| matches!(step.action, Action::Swap { done: false, .. });
-        refused += history.iter().filter(is_refused).count();
-        if let Err(longest) = order(&start(document), &history) {
-            let left = (0..history.len()).filter(|at| !longest.contains(at));
-            let left: Vec<_> = left.map(|at| &history[at]).take(12).collect();
-            panic!(
-                "{}: after {} of {} steps nothing fits: {left:#?}",
-                path(document),
-                longest.len(),
-                history.len()
-            );
-        }
-    }
-    let busy = recorder.busy.into_inner();
+    let (steps, refused, busy) = judge(recorder, &|document| desk.text(&path(document)));
     println!("{steps} steps, {refused} refused, {busy} busy");
     // Clients got in each other's way, or nothing was tested.
     assert!(refused > 0 && busy * 10 < steps as u64, "{refused} {busy}");
