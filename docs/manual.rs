@@ -48,6 +48,10 @@ pub const PAGES: &[ManualPage] = &[
         bytes: include_bytes!("storage.md"),
     },
     ManualPage {
+        name: "docs/tenants.md",
+        bytes: include_bytes!("tenants.md"),
+    },
+    ManualPage {
         name: "docs/hosted.md",
         bytes: include_bytes!("hosted.md"),
     },

@@ -61,6 +61,7 @@ const STEPS: &[Step] = &[
     step("servers", servers::run),
     step("test", test),
     step_after("test", "contracts", check_contracts),
+    step_after("test", "stores", stores),
     step("doc", doc),
     step("licences", licences::run),
     step("crates", crates::run),
@@ -193,6 +194,47 @@ fn test(repo: &Repo) -> Result<Option<String>> {
     } else {
         tests("test --workspace --features backends --locked")?;
         tests(&format!("test {WITHOUT_BACKENDS}"))?;
+    }
+    Ok(None)
+}
+
+/// The kinds of stores that the tests of the desk run on, besides folders.
+const STORES: [&str; 2] = ["postgres", "s3"];
+/// Tests of the desk that run on stores too, by their modules.
+const ON_STORES: [&str; 7] = [
+    "bases", "callers", "card", "errors", "fetch", "links", "writes",
+];
+/// Those of them that change the folder behind the desk's back or look at its path, which stores do not have.
+const ONLY_IN_FOLDERS: [&str; 9] = [
+    "card::a_plan_applies_what_the_preview_showed",
+    "card::a_plan_that_was_overtaken_is_refused_and_nothing_is_written",
+    "card::what_is_not_a_plan_is_refused",
+    "fetch::a_cursor_of_another_state_is_refused",
+    "fetch::connectors_get_an_object_with_an_address",
+    "fetch::several_ids_share_the_budget_and_one_mistake_does_not_cost_the_others",
+    "fetch::the_base_is_what_edit_takes",
+    "links::broken_and_ambiguous_links_are_marked",
+    "links::links_come_in_pages",
+];
+
+/// Runs the tests of the desk on stores of tenants.
+fn stores(repo: &Repo) -> Result<Option<String>> {
+    if !has_nextest() {
+        return Ok(Some(
+            "not run: cargo-nextest, which selects the tests, is missing".to_owned(),
+        ));
+    }
+    let left_out = ONLY_IN_FOLDERS.map(|test| format!(" - test(=desk::{test})"));
+    let filter = format!(
+        "test(/^desk::({})::/){}",
+        ON_STORES.join("|"),
+        left_out.concat()
+    );
+    for kind in STORES {
+        let words = "nextest run --package sectile --test it --features backends --locked -E";
+        let mut cargo = repo.cargo(words.split(' '));
+        cargo.arg(&filter).env("SECTILE_TEST_STORE", kind);
+        process::run(cargo.env("INSTA_UPDATE", "no").env("CI", "true"))?;
     }
     Ok(None)
 }

@@ -27,7 +27,7 @@ use sectile_markdown::{Digest, NotePath};
 
 use self::{
     format::{HEADS, Head, head_key, object_key, objects_prefix},
-    state::ObjectCache,
+    state::{ObjectCache, TenantState},
 };
 use super::{BlobError, BlobStore, ConditionalRead, CreateOutcome, ETag, ObjectError};
 use crate::{BlockingRuntime, S3Settings};
@@ -48,6 +48,8 @@ pub struct ObjectTenants {
     heads: Mutex<HashMap<String, KnownHead>>,
     /// Bases and commits that were read or written.
     cache: ObjectCache,
+    /// The state after the last commit of this server, by tenant, with the id of that commit.
+    states: Mutex<HashMap<String, (String, TenantState)>>,
 }
 
 /// A head, and the tag of its state.
@@ -67,6 +69,7 @@ impl ObjectTenants {
             blobs: BlobStore::s3(settings, waiting)?,
             heads: Mutex::default(),
             cache: ObjectCache::default(),
+            states: Mutex::default(),
         })
     }
 
@@ -226,6 +229,7 @@ impl TenantStore for ObjectTenants {
         // Without its head, the tenant is gone, and nothing can be committed.
         self.blobs.delete(&[key], stop).map_err(failed)?;
         self.heads.lock().remove(tenant);
+        self.states.lock().remove(tenant);
         let objects = self.objects(tenant, stop)?;
         let had_objects = !objects.is_empty();
         let keys: Vec<String> = objects.into_iter().map(|(key, _)| key).collect();

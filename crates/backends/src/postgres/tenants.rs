@@ -228,16 +228,21 @@ impl TenantStore for PostgresTenants {
 
     fn create(&self, tenant: &str) -> Result<(), TenantError> {
         let tenant = checked(tenant)?;
-        // The first commit of a tenant is its creation, and needs no id of its own: no copy of it has anything.
         let revision = first_revision();
         self.run(self.limit, &|| false, async |session| {
             begin(&session, tenant, "").await?;
             let insert =
                 "INSERT INTO sectile_desk.tenant (name, revision, commit, known_from, files, bytes)
                 VALUES ($1, $2, $3, $2, 0, 0) ON CONFLICT DO NOTHING";
+            // A copy of the new tenant follows from here, too.
+            let remember =
+                "INSERT INTO sectile_desk.made (tenant, revision, commit) VALUES ($1, $2, $3)";
             let id = format!("created-{revision}");
             let client = session.client()?;
             let made = client.execute(insert, &[&tenant, &revision, &id]).await?;
+            if made > 0 {
+                client.execute(remember, &[&tenant, &revision, &id]).await?;
+            }
             session.done().await?;
             match made {
                 0 => Err(TenantError::Exists.into()),

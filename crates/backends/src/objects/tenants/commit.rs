@@ -48,7 +48,7 @@ impl ObjectTenants {
         if let Some(outcome) = decided(&known.head, base, commit) {
             return Ok(outcome);
         }
-        let head = self.write_objects(tenant, &known.head, commit)?;
+        let (head, state) = self.write_objects(tenant, &known.head, commit)?;
         let bytes = Bytes::from(encoded(&head)?);
         let mut pauses = PAUSES.into_iter();
         let mut is_doubtful = false;
@@ -56,6 +56,7 @@ impl ObjectTenants {
             match self.blobs.replace(&key, bytes.clone(), &known.tag, NEVER) {
                 Ok(ReplaceOutcome::Replaced(tag)) => {
                     let outcome = TenantCommitOutcome::Committed(head.tenant_revision());
+                    self.remember_state(tenant, &head, state);
                     self.remember(tenant, &KnownHead { head, tag });
                     return Ok(outcome);
                 }
@@ -85,13 +86,13 @@ impl ObjectTenants {
         }
     }
 
-    /// Writes everything that the next head names, and returns that head.
+    /// Writes everything that the next head names, and returns that head with its state.
     fn write_objects(
         &self,
         tenant: &str,
         head: &Head,
         commit: &TenantCommit,
-    ) -> Result<Head, TenantError> {
+    ) -> Result<(Head, TenantState), TenantError> {
         let (record, parts) = CommitRecord::of(commit);
         let bytes = encoded(&record)?;
         let reference = CommitReference {
@@ -103,10 +104,10 @@ impl ObjectTenants {
             Some((state.digest.to_string(), bytes.clone()))
         });
         let mut objects: Vec<(String, Vec<u8>)> = files.chain(parts).collect();
-        let before = self.state_of(tenant, head, NEVER)?.ok_or_else(damaged)?;
+        let mut state = self.state_of(tenant, head, NEVER)?.ok_or_else(damaged)?;
         let (mut files, mut size) = (head.files, head.bytes);
         for file in &commit.files {
-            if let Some(old) = before.files.get(&file.path) {
+            if let Some(old) = state.files.get(&file.path) {
                 files = files.saturating_sub(1);
                 size = size.saturating_sub(old.bytes);
             }
@@ -123,7 +124,8 @@ impl ObjectTenants {
             ..head.clone()
         };
         if head.commits.len() >= MAX_COMMITS {
-            let (reference, written) = self.new_base(tenant, head, before)?;
+            let (reference, logs, written) = self.new_base(tenant, head, &state)?;
+            state.logs = logs;
             let revisions = head.base.revision + 1..;
             let commits = next.commits.drain(..).map(|commit| commit.id);
             next.earlier.extend(revisions.zip(commits));
@@ -139,28 +141,29 @@ impl ObjectTenants {
             let bytes = Bytes::copy_from_slice(bytes);
             self.blobs.put(&key, bytes, NEVER).map_err(failed)
         })?;
-        Ok(next)
+        state.apply(&record, next.revision).ok_or_else(damaged)?;
+        Ok((next, state))
     }
 
-    /// Returns a base with the state of `head`, and the objects that it needs.
+    /// Returns a base with the state of `head`, its logs, and the objects that it needs.
     fn new_base(
         &self,
         tenant: &str,
         head: &Head,
-        state: TenantState,
-    ) -> Result<(BaseReference, Vec<(String, Vec<u8>)>), TenantError> {
+        state: &TenantState,
+    ) -> Result<WrittenBase, TenantError> {
         let mut objects = Vec::new();
         let mut logs = BTreeMap::new();
-        for (name, log) in state.logs {
+        for (name, log) in &state.logs {
             let log = self.joined(tenant, log, &mut objects)?;
-            logs.insert(name, log);
+            logs.insert(name.clone(), log);
         }
         let files = state.files.iter();
         let base = Base {
             files: files
                 .map(|(path, file)| FileRecord::new(path, Some(file)))
                 .collect(),
-            logs,
+            logs: logs.clone(),
         };
         let bytes = encoded(&base)?;
         let digest = Digest::of(&bytes).to_string();
@@ -170,14 +173,14 @@ impl ObjectTenants {
             commit: head.commit.clone(),
             digest: Some(digest),
         };
-        Ok((reference, objects))
+        Ok((reference, logs, objects))
     }
 
     /// Returns a log whose short parts are joined, or all of them if there are many.
     fn joined(
         &self,
         tenant: &str,
-        log: LogRecord,
+        log: &LogRecord,
         objects: &mut Vec<(String, Vec<u8>)>,
     ) -> Result<LogRecord, TenantError> {
         let long = log
@@ -206,6 +209,13 @@ impl ObjectTenants {
         })
     }
 }
+
+/// A base, its logs, and the objects that have to be written for it, by digest.
+type WrittenBase = (
+    BaseReference,
+    BTreeMap<String, LogRecord>,
+    Vec<(String, Vec<u8>)>,
+);
 
 /// Returns what a head says about a commit on `base`: nothing if the head is that of `base`.
 fn decided(

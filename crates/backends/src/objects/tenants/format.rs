@@ -215,6 +215,14 @@ impl LogPart {
 }
 
 impl LogRecord {
+    /// Returns a log of which only what comes next matters.
+    pub(super) fn since(replaced_at: u64) -> Self {
+        Self {
+            replaced_at,
+            parts: Vec::new(),
+        }
+    }
+
     /// Adds what the commit that made `revision` did to the log.
     pub(super) fn add(&mut self, addition: &LogAddition, revision: u64) {
         if addition.replaces || self.replaced_at == 0 {

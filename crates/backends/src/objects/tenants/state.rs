@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use sectile_library::tenants::{
-    CopiedFile, KnownTenant, LogChange, LogUpdate, TenantError, TenantFile, TenantUpdate,
+    CopiedFile, KnownTenant, LogChange, LogName, LogUpdate, TenantError, TenantFile, TenantUpdate,
 };
 use sectile_markdown::{Digest, NotePath};
 use serde::de::DeserializeOwned;
@@ -25,6 +25,8 @@ use super::{
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// The bytes of bases and commits that are remembered, of all tenants together.
 const MAX_CACHED: usize = 32 << 20;
+/// The most tenants whose state is remembered for the next commit; 20,000 files take some 4 MB.
+const MAX_STATES: usize = 64;
 /// Number of attempts to read a state whose objects are being removed because there is a newer one.
 const MOST_TRIES: usize = 5;
 
@@ -85,7 +87,11 @@ impl TenantState {
     }
 
     /// Applies the commit that made `revision`, and returns the files that it changed.
-    fn apply(&mut self, commit: &CommitRecord, revision: u64) -> Option<Vec<TenantFile>> {
+    pub(super) fn apply(
+        &mut self,
+        commit: &CommitRecord,
+        revision: u64,
+    ) -> Option<Vec<TenantFile>> {
         let mut changed = Vec::new();
         for file in &commit.files {
             let (path, state) = file.parsed()?;
@@ -112,8 +118,23 @@ impl ObjectTenants {
         head: &Head,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<TenantState>, TenantError> {
+        let remembered = self.states.lock().remove(tenant);
+        if let Some((commit, state)) = remembered
+            && commit == head.commit
+        {
+            return Ok(Some(state));
+        }
         let changes = self.replayed(tenant, head, stop)?;
         Ok(changes.map(|(state, _)| state))
+    }
+
+    /// Remembers the state that a commit left, for the next commit of this server.
+    pub(super) fn remember_state(&self, tenant: &str, head: &Head, state: TenantState) {
+        let mut states = self.states.lock();
+        if states.len() >= MAX_STATES {
+            states.clear();
+        }
+        states.insert(tenant.to_owned(), (head.commit.clone(), state));
     }
 
     /// Returns the state that a head names, and the files that each commit since the base changed.
@@ -160,6 +181,9 @@ impl ObjectTenants {
     ) -> Result<TenantUpdate, TenantError> {
         for _ in 0..MOST_TRIES {
             let head = self.head(tenant, stop)?.head;
+            if let Some(update) = self.news_since(tenant, &head, known, stop)? {
+                return Ok(update);
+            }
             // What is not there was removed after a newer head was written.
             let Some((state, changes)) = self.replayed(tenant, &head, stop)? else {
                 continue;
@@ -196,6 +220,71 @@ impl ObjectTenants {
             });
         }
         Err(damaged())
+    }
+
+    /// Returns the difference to a known state from the commits since alone; `None` if they do not say it all, or one is not
+    /// there. A tenant's size does not matter then.
+    fn news_since(
+        &self,
+        tenant: &str,
+        head: &Head,
+        known: &KnownTenant,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<TenantUpdate>, TenantError> {
+        let since = known.revision.as_ref();
+        let since = since.and_then(|since| head.commits_until(since));
+        let has_logs = LogName::ALL.iter().all(|log| known.logs.contains_key(log));
+        let Some(since) = since.filter(|_| has_logs) else {
+            return Ok(None);
+        };
+        let digests = head.commits[since..]
+            .iter()
+            .map(|commit| commit.digest.clone());
+        let Some(records) = self.records(tenant, &digests.collect::<Vec<_>>(), stop)? else {
+            return Ok(None);
+        };
+        let mut news = TenantState::default();
+        let mut files: BTreeMap<NotePath, Option<CopiedFile>> = BTreeMap::new();
+        for (log, (replaced_at, _)) in &known.logs {
+            let log = log.file().to_owned();
+            news.logs.insert(log, LogRecord::since(*replaced_at));
+        }
+        for (bytes, revision) in records.iter().zip(head.base.revision + 1 + since as u64..) {
+            let commit: CommitRecord = parsed(bytes)?;
+            let changed = news.apply(&commit, revision).ok_or_else(damaged)?;
+            files.extend(changed.into_iter().map(|file| (file.path, file.state)));
+        }
+        let mut logs = Vec::new();
+        for (name, record) in &news.logs {
+            let log = log_name(name).ok_or_else(damaged)?;
+            if record.parts.is_empty() {
+                continue;
+            }
+            let Some(bytes) = self.log_bytes(tenant, record, 0, stop)? else {
+                return Ok(None);
+            };
+            let is_same = known
+                .logs
+                .get(&log)
+                .is_some_and(|(at, _)| *at == record.replaced_at);
+            logs.push(LogUpdate {
+                log,
+                replaced_at: record.replaced_at,
+                change: match is_same {
+                    true => LogChange::Append(bytes),
+                    false => LogChange::Replace(bytes),
+                },
+            });
+        }
+        let files = files.into_iter();
+        Ok(Some(TenantUpdate {
+            revision: head.tenant_revision(),
+            is_complete: false,
+            files: files
+                .map(|(path, state)| TenantFile { path, state })
+                .collect(),
+            logs,
+        }))
     }
 
     fn log_updates(
