@@ -217,7 +217,7 @@ fn every_request_of_a_commit_may_fail() {
                 store.create(&tenant).unwrap();
                 let base = store.revision(&tenant, NEVER).unwrap();
                 let commit = change("c1", "a.md", Some("text"));
-                s3.fail(after, times, fault.clone());
+                s3.fail(after, times, fault);
                 let outcome = store.commit(&tenant, &base, &commit);
                 s3.heal();
                 let has_it = objects(&s3).revision(&tenant, NEVER).unwrap() != base;

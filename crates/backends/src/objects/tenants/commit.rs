@@ -195,7 +195,7 @@ impl ObjectTenants {
         };
         let start = log.parts[..kept].iter().map(LogPart::len).sum();
         let rest = self
-            .log_bytes(tenant, &log, start, NEVER)?
+            .log_bytes(tenant, log, start, NEVER)?
             .ok_or_else(damaged)?;
         let mut parts = log.parts[..kept].to_vec();
         if !rest.is_empty() {

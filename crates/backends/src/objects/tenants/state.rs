@@ -64,6 +64,9 @@ pub(super) struct TenantState {
     pub(super) logs: BTreeMap<String, LogRecord>,
 }
 
+/// A state, and the files that each commit since its base changed.
+type ReplayedState = (TenantState, Vec<Vec<TenantFile>>);
+
 impl TenantState {
     /// Returns the digests of all objects that it names.
     pub(super) fn objects(&self) -> impl Iterator<Item = String> + '_ {
@@ -143,7 +146,7 @@ impl ObjectTenants {
         tenant: &str,
         head: &Head,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Option<(TenantState, Vec<Vec<TenantFile>>)>, TenantError> {
+    ) -> Result<Option<ReplayedState>, TenantError> {
         let commits = head.commits.iter().map(|commit| &commit.digest);
         let digests: Vec<String> = head.base.digest.iter().chain(commits).cloned().collect();
         let Some(records) = self.records(tenant, &digests, stop)? else {
