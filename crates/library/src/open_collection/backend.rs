@@ -99,6 +99,7 @@ impl CollectionIndex for BackendIndex {
                 is_exact: last.state.is_exact,
             }),
             changed: last.changed,
+            unseen: last.state.unseen,
             left_out: last.left_out,
             semantic: true,
             tier: last.state.tier,
