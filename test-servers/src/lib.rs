@@ -2,7 +2,8 @@
 //! of the product.
 //!
 //! [`Postgres`] is PostgreSQL 18 with pgvector, [`S3`] the `s3s-fs` server, and [`Proxy`] sits in front of either and
-//! injects faults. `cargo xtask servers` installs the two. All errors panic: there is no test without its server.
+//! injects faults. `cargo xtask servers` installs the two. [`PineconeEmulator`] is not a real server: it emulates the part of a
+//! service's API that indexes need. All errors panic: there is no test without its server.
 
 #![cfg(unix)]
 #![expect(
@@ -12,14 +13,19 @@
 
 mod background;
 mod cluster;
+mod emulator;
 mod install;
+mod pinecone;
 mod postgres;
 mod process;
 mod proxy;
 mod s3;
 mod tls;
+mod vectors;
 
 pub use self::{
+    emulator::ServiceFault,
+    pinecone::PineconeEmulator,
     postgres::Postgres,
     proxy::{Fault, Proxy, Request},
     s3::S3,

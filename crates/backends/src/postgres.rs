@@ -11,7 +11,7 @@ mod rows;
 mod schema;
 mod search;
 mod session;
-mod terms;
+pub(crate) mod terms;
 mod update;
 
 use std::{

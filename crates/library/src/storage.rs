@@ -407,6 +407,11 @@ pub trait VectorIndexing: VectorSearch {
     /// When the backend fails.
     fn remove(&self, collection: &str) -> Result<(), StorageError>;
 
+    /// Returns whether it can have the second tier.
+    fn has_second_tier(&self) -> bool {
+        true
+    }
+
     /// Takes the exclusive right to fill the second tier of a collection with vectors of `model`. The collection can be
     /// updated meanwhile.
     ///

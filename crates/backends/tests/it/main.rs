@@ -11,3 +11,5 @@
 mod objects;
 /// An index in PostgreSQL.
 mod postgres;
+/// Indexes in vector services.
+mod services;

@@ -3,7 +3,7 @@
 mod answers;
 mod conformance;
 mod faults;
-mod fixture;
+pub(crate) mod fixture;
 mod graph;
 mod jail;
 mod tiers;
