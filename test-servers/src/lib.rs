@@ -2,7 +2,7 @@
 //! of the product.
 //!
 //! [`Postgres`] is PostgreSQL 18 with pgvector, [`S3`] the `s3s-fs` server, and [`Proxy`] sits in front of either and
-//! injects faults. `cargo xtask servers` installs the two. [`PineconeEmulator`] is not a real server: it emulates the part of a
+//! injects faults. `cargo xtask servers` installs the two. [`PineconeEmulator`] and [`WeaviateEmulator`] are not real servers: each emulates the part of a
 //! service's API that indexes need. All errors panic: there is no test without its server.
 
 #![cfg(unix)]
@@ -14,6 +14,7 @@
 mod background;
 mod cluster;
 mod emulator;
+mod graphql;
 mod install;
 mod pinecone;
 mod postgres;
@@ -22,6 +23,7 @@ mod proxy;
 mod s3;
 mod tls;
 mod vectors;
+mod weaviate;
 
 pub use self::{
     emulator::ServiceFault,
@@ -29,6 +31,7 @@ pub use self::{
     postgres::Postgres,
     proxy::{Fault, Proxy, Request},
     s3::S3,
+    weaviate::WeaviateEmulator,
 };
 
 /// Returns the value, or panics.

@@ -12,6 +12,7 @@ mod pinecone;
 mod reading;
 mod records;
 mod service;
+mod weaviate;
 mod wire;
 mod writing;
 
@@ -29,6 +30,7 @@ use self::{
     failure::ServiceFailure,
     pinecone::Pinecone,
     service::VectorService,
+    weaviate::Weaviate,
 };
 use crate::{BlockingRuntime, ServiceSettings, settings::ServiceKind};
 
@@ -50,6 +52,10 @@ pub fn vector_service(
     Ok(match settings.kind {
         ServiceKind::Pinecone => {
             let service = Pinecone::new(settings, dimensions)?;
+            Arc::new(ServiceIndex::new(service, settings, waiting, models))
+        }
+        ServiceKind::Weaviate => {
+            let service = Weaviate::new(settings)?;
             Arc::new(ServiceIndex::new(service, settings, waiting, models))
         }
     })
@@ -87,7 +93,7 @@ impl<S: VectorService> ServiceIndex<S> {
             rules: record_rules(models.first),
             library: settings.library.clone(),
             candidates: settings.candidates.max(1),
-            reading: settings.connect_timeout + settings.patience,
+            reading: settings.connect_timeout + settings.search_timeout,
             settle: settings.settle,
             snapshots: SnapshotCache::default(),
             chunks: ChunkCache::default(),

@@ -230,8 +230,10 @@ pub struct ServiceSettings {
     pub connect_timeout: Duration,
     /// The time that one attempt of a request may take.
     pub timeout: Duration,
-    /// The time that a request may take with all its attempts, and a search with all its requests.
+    /// The time that a request may take with all its attempts.
     pub patience: Duration,
+    /// The time that a search may take with all its requests.
+    pub search_timeout: Duration,
     /// The number of retries of a request that was throttled, failed at the service or got no answer.
     pub retries: usize,
     /// The time that a writer waits until the service shows what it wrote.
@@ -245,6 +247,8 @@ pub struct ServiceSettings {
 pub enum ServiceKind {
     /// A serverless index of Pinecone.
     Pinecone,
+    /// A server or cluster of Weaviate.
+    Weaviate,
 }
 
 impl ServiceSettings {
@@ -262,6 +266,7 @@ impl ServiceSettings {
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(20),
             patience: Duration::from_secs(60),
+            search_timeout: Duration::from_secs(10),
             retries: 6,
             settle: Duration::from_secs(60),
             candidates: 400,

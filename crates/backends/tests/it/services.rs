@@ -1,6 +1,8 @@
 //! Indexes in vector services, which are emulated: the rules of every index, and behaviour under faults.
 
+mod faults;
 mod pinecone;
+mod weaviate;
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{Embedder, EmbeddingReader, MeaningWeight};

@@ -81,8 +81,10 @@ fn explained(
     match library.require(collection) {
         Ok(()) => LibraryError::Failed {
             at: FailedPart::Index(backend.kind()),
-            message: "The shared index does not have this collection. The operator of this server can add it with `sectile notebook index --to postgres`."
-                .to_owned(),
+            message: format!(
+                "The shared index does not have this collection. The operator of this server can add it with `sectile notebook index --to {}`.",
+                backend.name()
+            ),
         },
         Err(error) => error,
     }
