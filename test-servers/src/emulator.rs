@@ -95,7 +95,7 @@ pub(crate) trait EmulatedApi: Send + 'static {
     fn answer(&mut self, request: &ApiRequest) -> ApiAnswer;
 }
 
-struct Shared<A> {
+struct EmulatorState<A> {
     api: A,
     faults: Vec<PlannedFault>,
     requests: Vec<String>,
@@ -110,7 +110,7 @@ struct PlannedFault {
 
 /// A running emulator. It ends when dropped.
 pub(crate) struct Emulator<A> {
-    shared: Arc<Mutex<Shared<A>>>,
+    shared: Arc<Mutex<EmulatorState<A>>>,
     address: SocketAddr,
     _server: Background,
 }
@@ -124,7 +124,7 @@ impl<A: EmulatedApi> Emulator<A> {
     fn new(api: A) -> Result<Self> {
         let listener = listen(0)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Mutex::new(Shared {
+        let shared = Arc::new(Mutex::new(EmulatorState {
             api,
             faults: Vec::new(),
             requests: Vec::new(),
@@ -196,7 +196,7 @@ impl std::error::Error for Closed {}
 type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Closed>;
 
 async fn serve<A: EmulatedApi>(
-    shared: Arc<Mutex<Shared<A>>>,
+    shared: Arc<Mutex<EmulatorState<A>>>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Closed> {
     let (parts, body) = request.into_parts();

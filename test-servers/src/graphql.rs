@@ -8,7 +8,7 @@ pub(crate) struct QueryField {
     pub(crate) name: String,
     /// Enumeration values are strings.
     pub(crate) arguments: Map<String, Value>,
-    pub(crate) fields: Vec<QueryField>,
+    pub(crate) fields: Vec<Self>,
 }
 
 /// Parses a query, and returns its fields.

@@ -223,6 +223,11 @@ impl WeaviateServer {
         for property in class["properties"].as_array_mut().into_iter().flatten() {
             let kind = property["dataType"][0].as_str().unwrap_or_default();
             let kind = kind.to_owned();
+            let of_property = json!({
+                "description": "", "indexFilterable": true, "indexRangeFilters": false,
+                "indexSearchable": kind == "text", "moduleConfig": {},
+            });
+            fill(property, &of_property);
             match kind.as_str() {
                 "text" if property["tokenization"].is_null() => {
                     property["tokenization"] = json!("word");
@@ -238,6 +243,7 @@ impl WeaviateServer {
                 }
             }
         }
+        fill(&mut class, &defaults());
         self.classes.insert(name, class.clone());
         Ok(class)
     }
@@ -541,6 +547,50 @@ impl WeaviateServer {
             Value::Object(shown)
         });
         Ok(Value::Array(shown.collect()))
+    }
+}
+
+/// Returns what a server adds to the definition of a class, as far as clients rely on it.
+fn defaults() -> Value {
+    json!({
+        "description": "",
+        "vectorizer": "none",
+        "vectorIndexType": "hnsw",
+        "properties": [],
+        "moduleConfig": {},
+        "invertedIndexConfig": {
+            "bm25": { "b": 0.75, "k1": 1.2 },
+            "cleanupIntervalSeconds": 60,
+            "stopwords": { "preset": "en", "additions": null, "removals": null },
+        },
+        "multiTenancyConfig": {
+            "enabled": false, "autoTenantActivation": false, "autoTenantCreation": false,
+        },
+        "replicationConfig": {
+            "factor": 1, "asyncEnabled": false, "deletionStrategy": "TimeBasedResolution",
+        },
+        "shardingConfig": {},
+        "vectorIndexConfig": {
+            "skip": false, "cleanupIntervalSeconds": 300, "maxConnections": 32,
+            "efConstruction": 128, "ef": -1, "dynamicEfMin": 100, "dynamicEfMax": 500,
+            "dynamicEfFactor": 8, "vectorCacheMaxObjects": 1_000_000_000_000_u64,
+            "flatSearchCutoff": 40_000, "distance": "cosine", "filterStrategy": "sweeping",
+            "pq": { "enabled": false }, "bq": { "enabled": false }, "sq": { "enabled": false },
+            "rq": { "enabled": false },
+        },
+    })
+}
+
+/// Adds what is missing.
+fn fill(value: &mut Value, defaults: &Value) {
+    match (value, defaults) {
+        (Value::Object(value), Value::Object(defaults)) => {
+            for (name, default) in defaults {
+                fill(value.entry(name).or_insert(Value::Null), default);
+            }
+        }
+        (value @ Value::Null, default) => *value = default.clone(),
+        _ => {}
     }
 }
 

@@ -123,13 +123,13 @@ pub fn check_index(handles: &IndexHandles<'_>) {
 
 /// A passage of a notebook in the checks.
 #[derive(Clone, Debug)]
-struct Text {
+struct SamplePassage {
     heading: String,
     body: String,
 }
 
 /// Notebooks by their paths.
-type Notebooks = BTreeMap<String, Vec<Text>>;
+type Notebooks = BTreeMap<String, Vec<SamplePassage>>;
 
 /// Returns notebooks of three passages each, made of [`WORDS`] by a fixed rule from these numbers.
 fn notebooks(numbers: std::ops::Range<u64>) -> Notebooks {
@@ -145,7 +145,7 @@ fn notebooks(numbers: std::ops::Range<u64>) -> Notebooks {
     numbers.map(notebook).collect()
 }
 
-fn text(seed: u64) -> Text {
+fn text(seed: u64) -> SamplePassage {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut word = || {
         state = state
@@ -156,13 +156,13 @@ fn text(seed: u64) -> Text {
     };
     let heading = [word(), word()].join(" ");
     let body: Vec<&str> = (0..25).map(|_| word()).collect();
-    Text {
+    SamplePassage {
         heading,
         body: format!("{} number{seed}.", body.join(" ")),
     }
 }
 
-fn passage<'a>(text: &'a Text, title: &'a str) -> Passage<'a> {
+fn passage<'a>(text: &'a SamplePassage, title: &'a str) -> Passage<'a> {
     Passage {
         heading: &text.heading,
         trail: vec![title],
@@ -170,7 +170,7 @@ fn passage<'a>(text: &'a Text, title: &'a str) -> Passage<'a> {
     }
 }
 
-fn chunk(number: usize, text: &Text) -> Chunk {
+fn chunk(number: usize, text: &SamplePassage) -> Chunk {
     Chunk {
         span: Span::new(number * 10_000, number * 10_000 + text.body.len()),
         digest: Digest::of(text.body.as_bytes()).into(),
@@ -185,7 +185,7 @@ fn path(path: &str) -> NotePath {
     }
 }
 
-fn entry(notebook: &str, texts: &[Text]) -> IndexedNotebook {
+fn entry(notebook: &str, texts: &[SamplePassage]) -> IndexedNotebook {
     IndexedNotebook {
         notebook: path(notebook),
         stamp: [1, 2, 3, u64::MAX],
@@ -264,9 +264,9 @@ impl EmbeddedAnswers {
 struct IndexCheck<'a>(&'a IndexHandles<'a>);
 
 impl IndexCheck<'_> {
-    fn put(&self, notebook: &str, texts: &[Text]) -> Change {
+    fn put(&self, notebook: &str, texts: &[SamplePassage]) -> Change {
         let mut recorder = RecordBuilder::new(self.0.model);
-        let record = |(number, text): (usize, &Text)| {
+        let record = |(number, text): (usize, &SamplePassage)| {
             let digest = Digest::of(text.body.as_bytes());
             recorder.record(&chunk(number, text), digest, &passage(text, notebook))
         };
@@ -371,7 +371,7 @@ impl IndexCheck<'_> {
         let mut all = notebooks(0..60);
         let names: Vec<String> = all.keys().cloned().collect();
         let shorter = vec![text(9_001)];
-        let longer: Vec<Text> = (9_100..9_105).map(text).collect();
+        let longer: Vec<SamplePassage> = (9_100..9_105).map(text).collect();
         let mut touched = entry(&names[3], &all[&names[3]]);
         touched.stamp = [9; 4];
         let changes = vec![

@@ -6,11 +6,11 @@ use sectile_backends::{BlockingRuntime, ServiceKind, ServiceSettings, vector_ser
 use sectile_library::{
     VectorIndexing,
     conformance::{IndexHandles, check_index},
+    testing::SameSizeModel,
     tiers::Models,
 };
 use sectile_test_servers::PineconeEmulator;
 
-use super::RenamedModel;
 use crate::postgres::fixture::{model, models};
 
 /// The dimension of the index: one more than that of the model.
@@ -41,7 +41,7 @@ fn pinecone_keeps_the_rules_of_indexes() {
     let pinecone = PineconeEmulator::start(DIMENSION, "dotproduct");
     let settings = settings(&pinecone);
     let foreign = Models {
-        first: &RenamedModel,
+        first: SameSizeModel::new("another"),
         ..models()
     };
     check_index(&IndexHandles {

@@ -6,14 +6,12 @@ use sectile_backends::{ServiceKind, ServiceSettings};
 use sectile_library::{
     LocatedHits, SearchQuery, StorageError, VectorIndexing, VectorQuery,
     conformance::{IndexHandles, check_index},
+    testing::SameSizeModel,
     tiers::Models,
 };
 use sectile_test_servers::{ServiceFault, WeaviateEmulator};
 
-use super::{
-    RenamedModel,
-    pinecone::{open, open_with},
-};
+use super::pinecone::{open, open_with};
 use crate::postgres::fixture::{Embedded, model, models, notebooks, puts, questions};
 
 fn settings(weaviate: &WeaviateEmulator) -> ServiceSettings {
@@ -62,7 +60,7 @@ fn weaviate_keeps_the_rules_of_indexes() {
     let weaviate = WeaviateEmulator::start();
     let settings = settings(&weaviate);
     let foreign = Models {
-        first: &RenamedModel,
+        first: SameSizeModel::new("another"),
         ..models()
     };
     check_index(&IndexHandles {
