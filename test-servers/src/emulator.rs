@@ -104,6 +104,8 @@ struct EmulatorState<A> {
 /// A fault of the next requests with some path.
 struct PlannedFault {
     path: String,
+    /// The number of such requests that pass before.
+    skipped: usize,
     left: usize,
     fault: ServiceFault,
 }
@@ -159,8 +161,14 @@ impl<A: EmulatedApi> Emulator<A> {
 
     /// Makes the next `times` requests whose path contains `path` fail.
     pub(crate) fn fail(&self, path: &str, times: usize, fault: ServiceFault) {
+        self.fail_after(path, 0, times, fault);
+    }
+
+    /// Makes `times` requests whose path contains `path` fail, after `skipped` that pass.
+    pub(crate) fn fail_after(&self, path: &str, skipped: usize, times: usize, fault: ServiceFault) {
         self.shared.lock().faults.push(PlannedFault {
             path: path.to_owned(),
+            skipped,
             left: times,
             fault,
         });
@@ -208,9 +216,15 @@ async fn serve<A: EmulatedApi>(
         shared.requests.push(format!("{} {path}", parts.method));
         let planned = shared.faults.iter_mut();
         let mut planned = planned.filter(|one| one.left > 0 && path.contains(&one.path));
-        planned.next().map(|one| {
-            one.left -= 1;
-            one.fault.clone()
+        planned.next().and_then(|one| match one.skipped {
+            0 => {
+                one.left -= 1;
+                Some(one.fault.clone())
+            }
+            _ => {
+                one.skipped -= 1;
+                None
+            }
         })
     };
     let error = || json!({ "code": 13, "message": "emulated fault", "details": [] });

@@ -60,6 +60,11 @@ impl PineconeEmulator {
         self.0.fail(path, times, fault);
     }
 
+    /// Makes all requests fail after the next `requests`.
+    pub fn fail_after(&self, requests: usize, fault: ServiceFault) {
+        self.0.fail_after("", requests, usize::MAX, fault);
+    }
+
     /// Ends all faults.
     pub fn recover(&self) {
         self.0.recover();

@@ -36,6 +36,8 @@ use crate::{BlockingRuntime, ServiceSettings, settings::ServiceKind};
 
 /// The longest that one step of a write may take before it is abandoned.
 const WRITING: Duration = Duration::from_secs(600);
+/// The time allowed for listing the notebooks of a collection, which are read whole.
+const LISTING: Duration = Duration::from_secs(120);
 /// The time allowed for checking whether the service is reachable.
 const READY: Duration = Duration::from_secs(5);
 
@@ -159,7 +161,7 @@ impl<S: VectorService> VectorSearch for ServiceIndex<S> {
     }
 
     fn entries(&self, collection: &str) -> Result<Vec<IndexedNotebook>, StorageError> {
-        self.read(self.read_entries(collection))
+        self.wait(LISTING, &|| false, self.read_entries(collection))
     }
 
     fn ready(&self) -> Result<(), StorageError> {

@@ -423,7 +423,7 @@ fn wrong_settings_of_notebook_are_refused() {
             "`notebook.vector_storage.type` must be embedded, pgvector, pinecone or weaviate.",
         ),
         (
-            "[notebook.vector_storage]\ntype = \"pinecone\"\n",
+            "[notebook.vector_storage]\ntype = \"pinecone\"\nurl = \"storage.test\"\n",
             "`notebook.vector_storage.url` must be the address of a usable pinecone service (the address is not https://host).",
         ),
         (

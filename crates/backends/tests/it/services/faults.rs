@@ -240,6 +240,59 @@ fn what_a_killed_run_leaves_is_never_found() {
     assert_eq!(count("/c/"), 33);
 }
 
+/// Nothing gets through any more from some request on, for every number of requests that an update makes.
+#[test]
+fn an_update_that_is_cut_off_anywhere_is_not_there_or_is_there() {
+    let (old, mut new) = (notebooks(0..12), notebooks(0..12));
+    new.extend(notebooks(12..18));
+    let gone = new.pop_first().unwrap().0;
+    let changes = || {
+        let mut changes = puts(&notebooks(12..18));
+        changes.push(Change::Remove(path(&gone)));
+        changes
+    };
+    let (old_answers, new_answers) = (Embedded::new(&old), Embedded::new(&new));
+    let (mut seen_old, mut seen_new) = (0, 0);
+    for requests in 0.. {
+        let pinecone = start();
+        let hasty = ServiceSettings {
+            retries: 0,
+            ..quick(&pinecone)
+        };
+        update(&open(&hasty), true, puts(&old)).unwrap();
+        let index = open(&hasty);
+        drop(pinecone.requests());
+        pinecone.fail_after(requests, ServiceFault::Status(403));
+        let result = update(&index, false, changes());
+        let is_over = pinecone.requests().len() <= requests;
+        pinecone.recover();
+        let reader = open(&hasty);
+        let is_new = reader.state("docs").unwrap().chunks == 15;
+        let expected = if is_new { &new_answers } else { &old_answers };
+        for question in ["water turns", "day"] {
+            let found = ask(&reader, question).unwrap();
+            assert_eq!(found.state.unseen, 0, "{requests}");
+            let found = found.hits.iter().take(10);
+            let found: Vec<String> = found.map(|hit| hit.located.notebook.to_string()).collect();
+            assert_eq!(found, expected.best(question), "{requests}");
+        }
+        assert!(is_new || result.is_err(), "{requests}");
+        if is_new {
+            seen_new += 1
+        } else {
+            seen_old += 1
+        }
+        // The next run puts everything in order, whatever is left.
+        pinecone.damage("lease", "body", "{\"owner\":1,\"until\":0}");
+        update(&open(&hasty), false, changes()).unwrap();
+        agrees(&open(&hasty), &new);
+        if is_over {
+            break;
+        }
+    }
+    assert!(seen_old > 8 && seen_new > 1, "{seen_old} {seen_new}");
+}
+
 #[test]
 fn writes_that_show_up_late_are_waited_for() {
     let pinecone = start();
