@@ -3,7 +3,8 @@
 //!
 //! [`Postgres`] is PostgreSQL 18 with pgvector, [`S3`] the `s3s-fs` server, [`MemoryS3`] an S3 server in this process that
 //! honours conditional writes, and [`Proxy`] sits in front of any of them and injects faults. `cargo xtask servers` installs
-//! the first two. All errors panic: there is no test without its server.
+//! the first two. [`PineconeEmulator`] and [`WeaviateEmulator`] are not real servers: each emulates the part of a service's
+//! API that indexes need. All errors panic: there is no test without its server.
 
 #![cfg(unix)]
 #![expect(
@@ -13,19 +14,27 @@
 
 mod background;
 mod cluster;
+mod emulator;
+mod graphql;
 mod install;
 mod memory_s3;
+mod pinecone;
 mod postgres;
 mod process;
 mod proxy;
 mod s3;
 mod tls;
+mod vectors;
+mod weaviate;
 
 pub use self::{
+    emulator::ServiceFault,
     memory_s3::{MemoryS3, RequestFault},
+    pinecone::PineconeEmulator,
     postgres::Postgres,
     proxy::{Fault, Proxy, Request},
     s3::S3,
+    weaviate::WeaviateEmulator,
 };
 
 /// Returns the path of a Python that has `boto3`, the client of S3 that its makers publish.

@@ -57,6 +57,13 @@ pub(crate) const S3_CLIENT: PythonEnvironment = PythonEnvironment {
     options: &[],
 };
 
+/// The official clients of the emulated vector services.
+pub(crate) const SERVICE_CLIENTS: PythonEnvironment = PythonEnvironment {
+    name: "services",
+    packages: &[("pinecone", "10.2.0"), ("weaviate-client", "4.23.1")],
+    options: &[],
+};
+
 /// The server that the editor's contract comes from. It does not start with a newer SDK.
 pub(crate) const ORIGINAL: PythonEnvironment = PythonEnvironment {
     name: "original",

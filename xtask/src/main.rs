@@ -30,6 +30,7 @@ mod reference;
 mod remote;
 mod replay;
 mod servers;
+mod services;
 mod sets;
 mod site;
 mod tidy;
@@ -88,6 +89,8 @@ enum Chore {
     Eval(eval::DataArgs),
     /// Install the real servers that tests use: PostgreSQL with pgvector, and an S3 server.
     Servers,
+    /// Run the official clients of vector services against our emulators, or check an index in a real account.
+    Services(services::ServicesArgs),
     /// Make more test sets for searches, from documentation in Debian packages.
     Sets,
     /// Measure speed, as ratios against something run at the same time. Needs an idle machine.
@@ -136,6 +139,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Remote => remote::run(repo),
         Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),
+        Chore::Services(args) => services::run(repo, &args),
         Chore::Sets => sets::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
         Chore::Replay(args) => replay::run(repo, &args),

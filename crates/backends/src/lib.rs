@@ -1,4 +1,4 @@
-//! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL.
+//! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL or in a vector service.
 //!
 //! Each implements a trait of `sectile-library`, and callers know nothing else about it. All of them are called from
 //! threads that may block; the waiting itself happens on a runtime of this crate (`BlockingRuntime`).
@@ -12,9 +12,13 @@ mod objects;
 mod postgres;
 #[cfg(feature = "servers")]
 mod runtime;
+#[cfg(feature = "servers")]
+mod services;
 mod settings;
 
-pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
+pub use self::settings::{
+    PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceKind, ServiceSettings,
+};
 #[cfg(feature = "servers")]
 pub use self::{
     objects::{
@@ -23,4 +27,5 @@ pub use self::{
     },
     postgres::{Postgres, PostgresTenants},
     runtime::BlockingRuntime,
+    services::vector_service,
 };

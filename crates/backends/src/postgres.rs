@@ -12,7 +12,7 @@ mod schema;
 mod search;
 mod session;
 mod tenants;
-mod terms;
+pub(crate) mod terms;
 mod update;
 
 use std::{

@@ -209,6 +209,89 @@ impl PostgresSettings {
     }
 }
 
+/// A vector service, and the limits of its use. [`Self::new`] sets the defaults.
+#[derive(Clone)]
+pub struct ServiceSettings {
+    /// The kind of service.
+    pub kind: ServiceKind,
+    /// The address: `https://host`, of the index itself for Pinecone.
+    pub url: String,
+    /// The API key, if the service wants one. It is never shown.
+    pub api_key: Option<String>,
+    /// Whether the address may be unencrypted.
+    pub allow_http: bool,
+    /// A name that tells the collections of this library from those of others in the same index.
+    pub library: String,
+    /// The proxy to use, if any: `http://host:port`.
+    pub proxy: Option<Uri>,
+    /// Certificates (PEM) to trust in addition to the well-known ones.
+    pub extra_roots: Option<String>,
+    /// The time that a connection may take to open.
+    pub connect_timeout: Duration,
+    /// The time that one attempt of a request may take.
+    pub timeout: Duration,
+    /// The time that a request may take with all its attempts.
+    pub patience: Duration,
+    /// The time that a search may take with all its requests.
+    pub search_timeout: Duration,
+    /// The number of retries of a request that was throttled, failed at the service or got no answer.
+    pub retries: usize,
+    /// The time that a writer waits until the service shows what it wrote.
+    pub settle: Duration,
+    /// The number of candidates by words, and also by meaning.
+    pub candidates: usize,
+}
+
+/// The kinds of vector services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceKind {
+    /// A serverless index of Pinecone.
+    Pinecone,
+    /// A server or cluster of Weaviate.
+    Weaviate,
+}
+
+impl ServiceSettings {
+    /// Returns the default settings for an address, without a key.
+    #[must_use]
+    pub fn new(kind: ServiceKind, url: impl Into<String>) -> Self {
+        Self {
+            kind,
+            url: url.into(),
+            api_key: None,
+            allow_http: false,
+            library: "sectile".to_owned(),
+            proxy: None,
+            extra_roots: None,
+            connect_timeout: Duration::from_secs(5),
+            timeout: Duration::from_secs(20),
+            patience: Duration::from_secs(60),
+            search_timeout: Duration::from_secs(10),
+            retries: 6,
+            settle: Duration::from_secs(60),
+            candidates: 400,
+        }
+    }
+
+    /// Checks that these settings can describe a service.
+    ///
+    /// # Errors
+    /// Returns a short description of what is wrong with them.
+    pub fn check(&self) -> Result<(), &'static str> {
+        // The parser's reason would not say which address it is about.
+        BaseUrl::parse(&self.url).map_err(|_| "the address is not https://host")?;
+        if !self.allow_http && !self.url.starts_with("https://") {
+            return Err("the address is not encrypted, and allow_http is not set");
+        }
+        let is_plain = |key: &String| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic());
+        match (&self.api_key, self.kind) {
+            (None, ServiceKind::Pinecone) => Err("there is no API key"),
+            (Some(key), _) if !is_plain(key) => Err("the API key has invalid characters"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Returns whether a name can be part of a host name and of a path unescaped.
 fn is_name(text: &str) -> bool {
     let is_fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
@@ -225,6 +308,17 @@ impl fmt::Debug for S3Settings {
             .field("max_note_bytes", &self.max_note_bytes)
             .field("timeout", &self.timeout)
             .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServiceSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceSettings")
+            .field("kind", &self.kind)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .field("candidates", &self.candidates)
             .finish_non_exhaustive()
     }
 }

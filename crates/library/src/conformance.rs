@@ -1,14 +1,18 @@
-//! Conformance tests for storages: the rules that all of them share, checked from outside.
+//! Conformance tests for storages and indexes: the rules that all of them share, checked from outside.
 //!
-//! The author of a storage calls [`check_storage`] in its tests, with an empty storage and a way to put files into it.
+//! The author of a storage calls [`check_storage`] in its tests, with an empty storage and a way to put files into it; the
+//! author of an index outside this process calls [`check_index`].
 
+mod index;
 mod tenants;
 
 use std::collections::BTreeSet;
 
 use sectile_markdown::NotePath;
 
+pub use self::index::{IndexHandles, check_index};
 pub use self::tenants::check_tenant_store;
+
 use crate::storage::{
     ArtifactStorage, NotebookFile, NotebookStamp, NotebookStorage, StorageError, TOP,
 };

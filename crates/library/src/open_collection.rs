@@ -133,6 +133,8 @@ pub struct IndexState {
     pub backend: Option<Backend>,
     /// Number of notebooks that have changed since and are not indexed yet; `None` while unknown.
     pub changed: Option<usize>,
+    /// Number of passages that are indexed but were not seen, because the backend does not show everything yet.
+    pub unseen: u64,
     /// Notebooks that are not searched, because they are too large or cannot be read; `None` while unknown.
     pub left_out: Option<Arc<Vec<LeftOutNotebook>>>,
     /// Whether meaning counts, as opposed to words only, as with a query in which the model finds no meaning.

@@ -286,6 +286,9 @@ pub struct BackendState {
     pub chunks: u64,
     /// Whether all vectors are compared, as opposed to those that a graph search visits.
     pub is_exact: bool,
+    /// Number of chunks that are in the index but were not seen, because the service that keeps it does not show
+    /// everything yet. At least this many; 0 where a search sees all that was written.
+    pub unseen: u64,
     /// The tier that answers.
     pub tier: Tier,
     /// The name of its model.
@@ -403,6 +406,11 @@ pub trait VectorIndexing: VectorSearch {
     /// # Errors
     /// When the backend fails.
     fn remove(&self, collection: &str) -> Result<(), StorageError>;
+
+    /// Returns whether it can have the second tier.
+    fn has_second_tier(&self) -> bool {
+        true
+    }
 
     /// Takes the exclusive right to fill the second tier of a collection with vectors of `model`. The collection can be
     /// updated meanwhile.

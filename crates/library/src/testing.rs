@@ -241,6 +241,38 @@ pub(crate) fn asked(text: &str) -> crate::SearchQuery {
     crate::SearchQuery::parse(text).unwrap()
 }
 
+/// The model of the first tier under another name and fingerprint, which makes it another model.
+pub struct SameSizeModel(&'static str);
+
+impl SameSizeModel {
+    /// Creates a model that lives as long as the process.
+    pub fn new(name: &'static str) -> &'static Self {
+        Box::leak(Box::new(Self(name)))
+    }
+}
+
+impl Embedder for SameSizeModel {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn fingerprint(&self) -> Digest {
+        Digest::of(self.0.as_bytes())
+    }
+
+    fn dimensions(&self) -> usize {
+        built_in().unwrap().dimensions()
+    }
+
+    fn weight(&self) -> MeaningWeight {
+        built_in().unwrap().weight()
+    }
+
+    fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
+        built_in().unwrap().reader()
+    }
+}
+
 /// A quick model for the second tier: the one of the first, with other dimensions and another fingerprint. It counts
 /// what it embeds.
 pub struct SecondTierModel {

@@ -102,6 +102,7 @@ impl CollectionRow {
             notebooks: whole(self.notebooks)?,
             chunks: whole(self.chunks)?,
             is_exact: !has_graph,
+            unseen: 0,
             tier,
             model: model.name(),
         })

@@ -1,4 +1,4 @@
-//! Words in the tables: keys that fit into an index, hashes that lists are found by, and changes of the counts.
+//! Words in the tables, and in vector services: keys that fit into an index, hashes that lists are found by, and changes of the counts.
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{Clue, Lexicon};
@@ -20,7 +20,7 @@ pub(super) fn key(term: &str) -> Vec<u8> {
 }
 
 /// Returns the key of a clue's list: FNV-1a. A collision yields one candidate too many, and nothing worse.
-pub(super) fn hash(clue: &Clue) -> i64 {
+pub(crate) fn hash(clue: &Clue) -> i64 {
     let (kind, text) = match clue {
         Clue::Term(term) => (KIND_TERM, term),
         Clue::Stem(stem) => (KIND_STEM, stem),
@@ -28,7 +28,7 @@ pub(super) fn hash(clue: &Clue) -> i64 {
     fnv(kind, text)
 }
 
-pub(super) fn fnv(kind: u8, text: &str) -> i64 {
+pub(crate) fn fnv(kind: u8, text: &str) -> i64 {
     let bytes = std::iter::once(&kind).chain(text.as_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -38,7 +38,7 @@ pub(super) fn fnv(kind: u8, text: &str) -> i64 {
 
 /// Changes of the word counts.
 #[derive(Default)]
-pub(super) struct TermChanges {
+pub(crate) struct TermChanges {
     lexicon: Lexicon,
     /// Indexed by the number of the word, and of the stem.
     terms: Vec<Change>,
@@ -55,7 +55,7 @@ struct Change {
 impl TermChanges {
     /// Counts a chunk that was added (`by` 1) or removed (`by` -1), and returns what it is listed under: hashes with
     /// approximate weights.
-    pub(super) fn count(
+    pub(crate) fn count(
         &mut self,
         lengths: &[u32; 3],
         encoded: &[u8],
@@ -96,7 +96,7 @@ impl TermChanges {
     }
 
     /// Adds other changes to these.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (number, change) in other.terms.iter().enumerate() {
             let number = self.lexicon.number_of(other.lexicon.term(number));
             self.fill();
@@ -112,7 +112,7 @@ impl TermChanges {
     }
 
     /// Returns the changed rows, sorted like the table.
-    pub(super) fn rows(&self) -> Vec<TermRow> {
+    pub(crate) fn rows(&self) -> Vec<TermRow> {
         let stems = self.stems.iter().enumerate().map(|(number, change)| {
             let term = self.lexicon.stem(number);
             (STEM, term, None, change)
@@ -146,17 +146,17 @@ fn weight(weight: u16) -> i16 {
 
 const KIND_TERM: u8 = b't';
 const KIND_STEM: u8 = b's';
-const TERM: i8 = KIND_TERM.cast_signed();
+pub(crate) const TERM: i8 = KIND_TERM.cast_signed();
 const STEM: i8 = KIND_STEM.cast_signed();
 
 /// A change of one row of the table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TermRow {
-    pub(super) kind: i8,
-    pub(super) term: Vec<u8>,
-    pub(super) stem: Option<Vec<u8>>,
-    pub(super) chunks: i64,
-    pub(super) words: i64,
+pub(crate) struct TermRow {
+    pub(crate) kind: i8,
+    pub(crate) term: Vec<u8>,
+    pub(crate) stem: Option<Vec<u8>>,
+    pub(crate) chunks: i64,
+    pub(crate) words: i64,
 }
 
 #[cfg(test)]

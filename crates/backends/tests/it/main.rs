@@ -13,5 +13,7 @@ mod blobs;
 mod objects;
 /// An index in PostgreSQL.
 mod postgres;
+/// Indexes in vector services.
+mod services;
 /// The folders of tenants.
 mod tenants;

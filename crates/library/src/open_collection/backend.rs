@@ -81,8 +81,10 @@ fn explained(
     match library.require(collection) {
         Ok(()) => LibraryError::Failed {
             at: FailedPart::Index(backend.kind()),
-            message: "The shared index does not have this collection. The operator of this server can add it with `sectile notebook index --to postgres`."
-                .to_owned(),
+            message: format!(
+                "The shared index does not have this collection. The operator of this server can add it with `sectile notebook index --to {}`.",
+                backend.name()
+            ),
         },
         Err(error) => error,
     }
@@ -99,6 +101,7 @@ impl CollectionIndex for BackendIndex {
                 is_exact: last.state.is_exact,
             }),
             changed: last.changed,
+            unseen: last.state.unseen,
             left_out: last.left_out,
             semantic: true,
             tier: last.state.tier,

@@ -226,6 +226,7 @@ impl CollectionIndex for LocalIndex {
                 notebooks: snapshot.notebooks.len() as u64,
                 chunks: snapshot.corpus.len() as u64,
                 is_exact: true,
+                unseen: 0,
                 tier: state.tier,
                 model: state.model,
             },

@@ -157,6 +157,7 @@ impl Snapshot {
             on_disk: self.on_disk,
             backend: None,
             changed: self.changed,
+            unseen: 0,
             left_out: Some(Arc::clone(&self.left_out)),
             semantic: true,
             tier: match self.has_second_tier() {

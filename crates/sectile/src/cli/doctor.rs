@@ -333,8 +333,8 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     let mut problems = 0;
     for collection in &collections {
         let name = visible(collection);
-        let state = match (&opened.postgres, &indexes) {
-            (Some(postgres), _) => match postgres.state(collection) {
+        let state = match (&opened.shared, &indexes) {
+            (Some(shared), _) => match shared.state(collection) {
                 Ok(_) => Ok(Some(Tier::Static)),
                 Err(StorageError::CollectionNotFound) => Ok(None),
                 Err(error) => Err(error.to_string()),

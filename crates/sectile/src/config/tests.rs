@@ -419,8 +419,28 @@ fn wrong_settings_of_notebook_are_refused() {
             "`notebook.root` must be empty when notebook.notebook_storage.type is s3.",
         ),
         (
-            "[notebook.vector_storage]\ntype = \"pinecone\"\n",
-            "`notebook.vector_storage.type` must be embedded or pgvector; other storages, such as pinecone or weaviate, are not supported.",
+            "[notebook.vector_storage]\ntype = \"abacus\"\n",
+            "`notebook.vector_storage.type` must be embedded, pgvector, pinecone or weaviate.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"pinecone\"\nurl = \"storage.test\"\n",
+            "`notebook.vector_storage.url` must be the address of a usable pinecone service (the address is not https://host).",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"pinecone\"\nurl = \"https://storage.test\"\n",
+            "`notebook.vector_storage.url` must be the address of a usable pinecone service (there is no API key).",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"weaviate\"\nurl = \"http://storage.test\"\n",
+            "`notebook.vector_storage.url` must be the address of a usable weaviate service (the address is not encrypted, and allow_http is not set).",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"weaviate\"\nurl = \"https://storage.test\"\nconnection = \"x\"\n",
+            "`notebook.vector_storage.connection` must be empty for weaviate, whose address is in `url`.",
+        ),
+        (
+            "[notebook.vector_storage]\nurl = \"https://storage.test\"\n",
+            "`notebook.vector_storage.url` must be empty for embedded, which is not a service.",
         ),
         #[cfg(feature = "backends")]
         (

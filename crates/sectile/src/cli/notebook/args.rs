@@ -93,6 +93,22 @@ pub(super) enum IndexDestination {
     Folder,
     /// The database that the settings name.
     Postgres,
+    /// The index in Pinecone that the settings name.
+    Pinecone,
+    /// The Weaviate server that the settings name.
+    Weaviate,
+}
+
+impl IndexDestination {
+    /// Returns its kind in words and the name of its index in answers, unless it is a folder.
+    pub(super) fn shared(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Folder => None,
+            Self::Postgres => Some(("a database", "postgres")),
+            Self::Pinecone => Some(("an index in Pinecone", "pinecone")),
+            Self::Weaviate => Some(("a Weaviate server", "weaviate")),
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

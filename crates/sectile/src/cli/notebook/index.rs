@@ -60,6 +60,10 @@ impl IndexRow {
 pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     let opened = open(&args.root)?;
     let target = IndexTarget::new(&opened, args)?;
+    if args.tier == Some(TierName::Transformer) && !target.has_second_tier() {
+        let error = "an index in a vector service has the static tier only.";
+        return Err(CliError::usage(error).next("leave out --tier transformer"));
+    }
     let models = Models::built_in().map_err(|error| {
         CliError::failed(format_args!(
             "the embedding model inside this program cannot be used: {error}."
@@ -67,7 +71,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     })?;
     let mut indexing = IndexRun {
         library: &opened,
-        second: second(args.tier, models),
+        second: second(args.tier, models).filter(|_| target.has_second_tier()),
         target,
         models,
         only: args.collection.as_deref(),
@@ -107,34 +111,46 @@ fn told(rows: &[IndexRow], as_json: bool) -> Result<(), CliError> {
 /// The destination of the index.
 enum IndexTarget {
     Folder(PathBuf),
-    Postgres(Arc<dyn VectorIndexing>),
+    /// A database or a service.
+    Shared(Arc<dyn VectorIndexing>),
 }
 
 impl IndexTarget {
     /// Returns the requested destination, or else the one where a server with the same settings looks.
     fn new(opened: &OpenLibrary, args: &IndexArgs) -> Result<Self, CliError> {
-        let wanted = match (args.to, &args.index, &opened.postgres) {
-            (Some(IndexDestination::Postgres), Some(_), _) => {
-                let error = "an index is either in a folder or in a database.";
-                return Err(CliError::usage(error).next("leave out --index or --to postgres"));
+        let named = args.to.and_then(IndexDestination::shared);
+        let wanted = match (named, &args.index, &opened.shared) {
+            (Some((_, name)), Some(_), _) => {
+                let error = "an index is either in a folder or in a database or service.";
+                let next = format!("leave out --index or --to {name}");
+                return Err(CliError::usage(error).next(&next));
             }
-            (Some(IndexDestination::Postgres), None, None) => {
-                let error = "the settings do not name a database.";
-                return Err(CliError::usage(error).next(
-                    "give a settings file as ROOT, with [notebook.vector_storage] type = \"pgvector\" in it",
-                ));
+            (Some((kind, name)), None, shared) => {
+                let shared = shared.as_ref().filter(|shared| shared.name() == name);
+                let shared = shared.ok_or_else(|| {
+                    CliError::usage(format_args!("the settings do not name {kind}.")).next(&format!(
+                        "give a settings file as ROOT, with [notebook.vector_storage] and its type in it: see `sectile docs search {name}`",
+                    ))
+                })?;
+                Some(shared)
             }
-            (Some(IndexDestination::Folder), _, _) | (None, Some(_), _) | (None, None, None) => {
-                None
-            }
-            (Some(IndexDestination::Postgres) | None, None, Some(postgres)) => Some(postgres),
+            (None, Some(_), _) => None,
+            (None, None, shared) if args.to.is_none() => shared.as_ref(),
+            (None, None, _) => None,
         };
         match wanted {
-            Some(postgres) => Ok(Self::Postgres(Arc::clone(postgres))),
+            Some(shared) => Ok(Self::Shared(Arc::clone(shared))),
             None => Ok(Self::Folder(made_index_folder(
                 opened,
                 args.index.as_deref(),
             )?)),
+        }
+    }
+
+    fn has_second_tier(&self) -> bool {
+        match self {
+            Self::Folder(_) => true,
+            Self::Shared(shared) => shared.has_second_tier(),
         }
     }
 }
@@ -234,8 +250,8 @@ impl IndexRun<'_> {
                 let location = indexing::folder_of(folder, collection);
                 indexing::update(job, &location, &listed, editor::now)
             }
-            IndexTarget::Postgres(postgres) => {
-                publish(job, &**postgres, &listed, editor::now).map_err(IndexingError::Notebooks)
+            IndexTarget::Shared(shared) => {
+                publish(job, &**shared, &listed, editor::now).map_err(IndexingError::Notebooks)
             }
         };
         bar.finish_and_clear();
@@ -261,8 +277,8 @@ impl IndexRun<'_> {
         };
         let filled = match &self.target {
             IndexTarget::Folder(folder) => fill(job, &indexing::folder_of(folder, collection)),
-            IndexTarget::Postgres(postgres) => {
-                fill_database(job, &**postgres).map_err(IndexingError::Notebooks)
+            IndexTarget::Shared(shared) => {
+                fill_database(job, &**shared).map_err(IndexingError::Notebooks)
             }
         };
         bar.finish();

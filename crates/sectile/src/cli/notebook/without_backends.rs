@@ -5,7 +5,7 @@ use std::fs;
 
 use super::open;
 
-const LEFT_OUT: &str = "this build of sectile does not include S3 or PostgreSQL storage; build it with `--features \
+const LEFT_OUT: &str = "this build of sectile does not include storage on servers; build it with `--features \
                         backends`, or use a release.";
 
 #[test]
@@ -24,6 +24,9 @@ fn storages_that_were_left_out_are_refused() {
         format!("[notebook]\nroot = 'notes'\n[notebook.artifact_storage]\ntype = 's3'\n{s3}"),
         "[notebook]\nroot = 'notes'\n[notebook.vector_storage]\ntype = 'pgvector'\n\
          connection = 'postgres://reader@storage.test/library'\n"
+            .to_owned(),
+        "[notebook]\nroot = 'notes'\n[notebook.vector_storage]\ntype = 'weaviate'\n\
+         url = 'https://storage.test'\n"
             .to_owned(),
     ] {
         assert_eq!(

@@ -24,6 +24,9 @@ pub(super) struct SearchScope {
     index_location: &'static str,
     /// Number of notebooks that changed since; null until known.
     changed_not_indexed: Option<usize>,
+    /// Number of indexed passages that the search could not see, because the service that keeps the index does not show
+    /// everything yet.
+    passages_not_seen: u64,
     /// Number of notebooks that are too large or unreadable, so not searched; null until known.
     notebooks_not_searched: Option<usize>,
     /// The first 10 of them.
@@ -48,6 +51,7 @@ impl SearchScope {
                 None => "memory",
             },
             changed_not_indexed: state.changed,
+            passages_not_seen: state.unseen,
             notebooks_not_searched: left_out.map(Vec::len),
             not_searched: left_out.map_or_else(Vec::new, |left_out| named(left_out)),
             retrieval: retrieval(state),

@@ -317,6 +317,7 @@ mod tests {
                 on_disk: false,
                 backend: None,
                 changed: Some(0),
+                unseen: 0,
                 left_out: Some(Arc::default()),
                 semantic: false,
                 tier: Tier::Static,

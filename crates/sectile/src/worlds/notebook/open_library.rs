@@ -30,8 +30,8 @@ pub(crate) struct OpenLibrary {
     pub(crate) library: Arc<Library>,
     /// The folder of its notebooks, if they are in one.
     pub(crate) folder: Option<Arc<FolderStorage>>,
-    /// The database of its vectors, if they are in one.
-    pub(crate) postgres: Option<Arc<dyn VectorIndexing>>,
+    /// The database or the service of its vectors, if they are in one.
+    pub(crate) shared: Option<Arc<dyn VectorIndexing>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ impl OpenLibrary {
         Ok(Self {
             library: Arc::new(Library::of(Arc::clone(&folder))),
             folder: Some(folder),
-            postgres: None,
+            shared: None,
             index: None,
         })
     }
@@ -86,12 +86,15 @@ impl OpenLibrary {
             Some(ArtifactLocation::Folder(place)) => folder(place)?,
             Some(ArtifactLocation::Bucket(place)) => servers.bucket(place)?.1,
         };
-        let postgres = settings.postgres.as_ref();
-        let postgres = postgres.map(|settings| servers.database(settings));
+        let shared = match (&settings.postgres, &settings.service) {
+            (Some(postgres), _) => Some(servers.database(postgres)?),
+            (None, Some(service)) => Some(servers.service(service)?),
+            (None, None) => None,
+        };
         Ok(Self {
             library: Arc::new(Library::new(notebooks, artifacts)),
             folder: root.filter(|_| settings.bucket.is_none()),
-            postgres: postgres.transpose()?,
+            shared,
             index: settings.index.clone(),
         })
     }
@@ -105,10 +108,10 @@ impl OpenLibrary {
 
     /// Returns the location of its indexes.
     pub(crate) fn indexes(&self, given: Option<&Path>) -> IndexStorage {
-        match &self.postgres {
-            Some(postgres) if given.is_none() => {
-                let postgres: Arc<dyn VectorIndexing> = Arc::clone(postgres);
-                IndexStorage::Shared(postgres)
+        match &self.shared {
+            Some(shared) if given.is_none() => {
+                let shared: Arc<dyn VectorIndexing> = Arc::clone(shared);
+                IndexStorage::Shared(shared)
             }
             _ => IndexStorage::Folder(self.index_folder(given)),
         }

@@ -1,11 +1,12 @@
 //! The settings of the notebook world.
 
+mod services;
 mod storages;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
-use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
+use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceSettings};
 use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,8 @@ pub(crate) struct NotebookSettings {
     pub(crate) artifacts: Option<ArtifactLocation>,
     /// Database of the vectors, if they are in one.
     pub(crate) postgres: Option<PostgresSettings>,
+    /// Service of the vectors, if they are in one.
+    pub(crate) service: Option<ServiceSettings>,
     /// Folder of the indexes, if it is not next to the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: Constraints,
@@ -111,9 +114,15 @@ impl SettingsSection for NotebookSection {
         let root = notebooks.as_ref().and_then(|(root, _)| root.as_ref());
         let artifacts = mistakes.take(self.artifacts(reader, root));
         let postgres = mistakes.take(postgres(reader, &self.vector_storage));
+        let service = mistakes.take(services::service(reader, &self.vector_storage));
         let shared_secret = mistakes.take(self.shared_secret(reader));
-        let (Some((root, bucket)), Some(artifacts), Some(postgres), Some(shared_secret)) =
-            (notebooks, artifacts, postgres, shared_secret)
+        let (
+            Some((root, bucket)),
+            Some(artifacts),
+            Some(postgres),
+            Some(service),
+            Some(shared_secret),
+        ) = (notebooks, artifacts, postgres, service, shared_secret)
         else {
             return Err(mistakes);
         };
@@ -124,7 +133,7 @@ impl SettingsSection for NotebookSection {
         if matches!(artifacts, Some(ArtifactLocation::Bucket(_))) {
             storage_limits.extend(numbers(ARTIFACTS, &self.artifact_storage));
         }
-        if postgres.is_some() {
+        if postgres.is_some() || service.is_some() {
             storage_limits.extend(numbers(VECTORS, &self.vector_storage));
         }
         Ok(NotebookSettings {
@@ -132,6 +141,7 @@ impl SettingsSection for NotebookSection {
             bucket,
             artifacts,
             postgres,
+            service,
             index: reader.place("notebook.index", &self.index),
             constraints: self.constraints,
             shared_secret,
@@ -239,11 +249,9 @@ fn postgres(
             ));
         }
         "pgvector" => {}
+        kind if services::kind(kind).is_some() => return Ok(None),
         _ => {
-            return Err(reader.refuse(
-                &key("type"),
-                "embedded or pgvector; other storages, such as pinecone or weaviate, are not supported",
-            ));
+            return Err(reader.refuse(&key("type"), "embedded, pgvector, pinecone or weaviate"));
         }
     }
     let password = reader.secret(

@@ -2,7 +2,7 @@
 //! is a function of the call and the library.
 
 /// Fields that may differ, each as the tool, a space, and the path in its answer; `[]` stands for every entry of a list.
-pub(crate) const VOLATILE: [&str; 26] = [
+pub(crate) const VOLATILE: [&str; 28] = [
     "describe_world session",
     "describe_world retrieval.active",
     "list_collections metadata.data_as_of",
@@ -11,6 +11,7 @@ pub(crate) const VOLATILE: [&str; 26] = [
     "semantic_search metadata.index_as_of",
     "semantic_search metadata.index_location",
     "semantic_search metadata.changed_not_indexed",
+    "semantic_search metadata.passages_not_seen",
     "semantic_search metadata.notebooks_not_searched",
     "semantic_search metadata.not_searched",
     "semantic_search metadata.tier",
@@ -23,6 +24,7 @@ pub(crate) const VOLATILE: [&str; 26] = [
     "begin_result_stream metadata.index_as_of",
     "begin_result_stream metadata.index_location",
     "begin_result_stream metadata.changed_not_indexed",
+    "begin_result_stream metadata.passages_not_seen",
     "begin_result_stream metadata.notebooks_not_searched",
     "begin_result_stream metadata.not_searched",
     "begin_result_stream metadata.tier",

@@ -4,6 +4,7 @@
 /// What goes wrong with the servers, one by one.
 mod faults;
 mod second_tier;
+mod services;
 
 use serde_json::{Value, json};
 

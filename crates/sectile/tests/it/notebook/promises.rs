@@ -500,8 +500,9 @@ fn the_page_on_the_notebook_world_tells_the_truth_about_storages() {
         ("notebook_storage", "dropbox", false),
         ("vector_storage", "embedded", true),
         ("vector_storage", "pgvector", true),
-        ("vector_storage", "pinecone", false),
-        ("vector_storage", "weaviate", false),
+        ("vector_storage", "pinecone", true),
+        ("vector_storage", "weaviate", true),
+        ("vector_storage", "abacus", false),
         ("artifact_storage", "filesystem", true),
         ("artifact_storage", "s3", true),
         ("artifact_storage", "supabase", false),
@@ -513,7 +514,6 @@ fn the_page_on_the_notebook_world_tells_the_truth_about_storages() {
         let row = row.unwrap_or_else(|| panic!("{section} has a row"));
         let (served, others) = row.rsplit_once('|').unwrap().0.rsplit_once('|').unwrap();
         assert_eq!(served.contains(&format!("`{kind}`")), is_served, "{row}");
-        let is_of_seed = ["pinecone", "weaviate"].contains(&kind);
-        assert_eq!(others.contains(&format!("`{kind}`")), is_of_seed, "{row}");
+        assert!(!others.contains(&format!("`{kind}`")), "{row}");
     }
 }

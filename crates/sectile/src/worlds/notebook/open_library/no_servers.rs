@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use sectile_backends::{PostgresSettings, S3Settings};
+use sectile_backends::{PostgresSettings, S3Settings, ServiceSettings};
 use sectile_library::VectorIndexing;
 
 use super::{Bucket, OpenError};
 
-const LEFT_OUT: &str = "this build of sectile does not include S3 or PostgreSQL storage; build it with `--features \
-     backends`, or use a release.";
+const LEFT_OUT: &str = "this build of sectile does not include storage on servers; build it with `--features backends`, or \
+     use a release.";
 
 /// Refuses to open storages that are servers.
 pub(super) struct Servers;
@@ -26,6 +26,13 @@ impl Servers {
     pub(super) fn database(
         &self,
         _: &PostgresSettings,
+    ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
+        Err(left_out())
+    }
+
+    pub(super) fn service(
+        &self,
+        _: &ServiceSettings,
     ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
         Err(left_out())
     }

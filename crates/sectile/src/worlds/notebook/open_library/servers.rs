@@ -1,8 +1,11 @@
-//! Storages on servers: S3 and PostgreSQL.
+//! Storages on servers: S3, PostgreSQL and vector services.
 
 use std::sync::Arc;
 
-use sectile_backends::{BlockingRuntime, ObjectStorage, Postgres, PostgresSettings, S3Settings};
+use sectile_backends::{
+    BlockingRuntime, ObjectStorage, Postgres, PostgresSettings, S3Settings, ServiceSettings,
+    vector_service,
+};
 use sectile_library::{VectorIndexing, tiers::Models};
 
 use super::{Bucket, OpenError};
@@ -28,10 +31,21 @@ impl Servers {
         &self,
         settings: &PostgresSettings,
     ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
-        let models = Models::built_in().map_err(|error| {
-            OpenError::failed(format_args!("the embedding model cannot be used: {error}."))
-        })?;
-        let opened = Postgres::new(settings, self.0.clone(), models);
+        let opened = Postgres::new(settings, self.0.clone(), models()?);
         Ok(Arc::new(opened.map_err(OpenError::failed)?))
     }
+
+    pub(super) fn service(
+        &self,
+        settings: &ServiceSettings,
+    ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
+        let opened = vector_service(settings, self.0.clone(), models()?);
+        opened.map_err(OpenError::failed)
+    }
+}
+
+fn models() -> Result<Models, OpenError> {
+    Models::built_in().map_err(|error| {
+        OpenError::failed(format_args!("the embedding model cannot be used: {error}."))
+    })
 }

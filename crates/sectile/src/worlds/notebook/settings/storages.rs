@@ -21,23 +21,36 @@ pub(crate) struct NotebookStorageSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct VectorStorageSection {
-    /// Type of storage: `embedded` (with the indexes, or in memory) or `pgvector` (a PostgreSQL database with that
-    /// extension, which several servers can share).
+    /// Type of storage: `embedded` (with the indexes, or in memory), or one that several servers can share: `pgvector` (a
+    /// PostgreSQL database with that extension), `pinecone` or `weaviate`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// The database, without a password: `postgres://user@host:5432/database?sslmode=require`. Empty for `embedded`.
+    /// For `pgvector`, the database, without a password: `postgres://user@host:5432/database?sslmode=require`.
     pub(crate) connection: String,
     /// File with the password, relative to the settings file. If empty, `password_env` is used.
     pub(crate) password_file: String,
     /// Environment variable with the password. If empty, no password is sent.
     pub(crate) password_env: String,
+    /// For `pinecone`, the host of the index, such as `https://NAME.svc.REGION.pinecone.io`; for `weaviate`, the address of
+    /// the server.
+    pub(crate) url: String,
+    /// File with the API key of the service, relative to the settings file. If empty, `api_key_env` is used.
+    pub(crate) api_key_file: String,
+    /// Environment variable with the API key of the service. If empty, none is sent.
+    pub(crate) api_key_env: String,
+    /// Whether an unencrypted (`http`) address of the service is allowed.
+    pub(crate) allow_http: bool,
+    /// Name that tells the collections of this library from those of other libraries in the same service.
+    pub(crate) library: String,
+    /// Time limit for one attempt of a request to the service, in milliseconds.
+    pub(crate) timeout_ms: u64,
     /// File with certificates (PEM) to trust in addition to the well-known ones.
     pub(crate) ca_file: String,
     /// Maximum number of open connections to the database.
     pub(crate) max_connections: usize,
     /// Time limit for opening a connection, in milliseconds.
     pub(crate) connect_timeout_ms: u64,
-    /// Time limit for a search in the database, in milliseconds.
+    /// Time limit for a search in the database or the service, in milliseconds.
     pub(crate) statement_timeout_ms: u64,
     /// Number of chunks below which all vectors of a collection are compared; in larger collections, those that a graph
     /// (HNSW) leads to.
@@ -109,6 +122,12 @@ impl Default for VectorStorageSection {
             connection: String::new(),
             password_file: String::new(),
             password_env: String::new(),
+            url: String::new(),
+            api_key_file: String::new(),
+            api_key_env: String::new(),
+            allow_http: false,
+            library: "sectile".to_owned(),
+            timeout_ms: 20_000,
             ca_file: String::new(),
             max_connections: 8,
             connect_timeout_ms: 5_000,

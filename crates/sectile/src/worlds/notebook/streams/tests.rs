@@ -45,6 +45,7 @@ fn found(hits: Vec<VerifiedHit>) -> VerifiedResults {
             on_disk: false,
             backend: None,
             changed: Some(0),
+            unseen: 0,
             left_out: Some(Arc::default()),
             semantic: false,
             tier: Tier::Static,
