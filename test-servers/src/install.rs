@@ -50,6 +50,15 @@ pub(crate) fn s3() -> Result<PathBuf> {
     Ok(home.join("bin/s3s-fs"))
 }
 
+/// Returns the path of a Python that has `boto3`.
+pub(crate) fn s3_client() -> Result<PathBuf> {
+    let home = servers().join("s3-client");
+    if !home.join(STAMP).is_file() {
+        bail!("`boto3` is not installed for tests; run `cargo xtask servers`");
+    }
+    Ok(home.join("bin/python"))
+}
+
 /// Waits for the lock, which is held until the file is dropped.
 pub(crate) fn lock(path: &Path) -> Result<File> {
     let file = File::options().append(true).create(true).open(path)?;

@@ -50,6 +50,13 @@ pub(crate) const PYTHON_CLIENT: PythonEnvironment = PythonEnvironment {
     options: &[],
 };
 
+/// The client of S3 that the server with conditional writes is proven by.
+pub(crate) const S3_CLIENT: PythonEnvironment = PythonEnvironment {
+    name: "s3-client",
+    packages: &[("boto3", "1.44.5")],
+    options: &[],
+};
+
 /// The server that the editor's contract comes from. It does not start with a newer SDK.
 pub(crate) const ORIGINAL: PythonEnvironment = PythonEnvironment {
     name: "original",

@@ -12,6 +12,8 @@ mod client;
 
 /// Servers end with their owner, however it ends.
 mod ends;
+/// The S3 server in memory, through boto3.
+mod memory_s3;
 /// PostgreSQL, through a real client.
 mod postgres;
 /// Faults, in front of either server.
