@@ -16,4 +16,11 @@ mod settings;
 
 pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 #[cfg(feature = "servers")]
-pub use self::{objects::ObjectStorage, postgres::Postgres, runtime::BlockingRuntime};
+pub use self::{
+    objects::{
+        Blob, BlobError, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag,
+        ObjectError, ObjectStorage, ReplaceOutcome,
+    },
+    postgres::Postgres,
+    runtime::BlockingRuntime,
+};

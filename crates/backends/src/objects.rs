@@ -9,6 +9,8 @@
 //!
 //! Nothing is cached: every answer is what the storage says during that call.
 
+mod blobs;
+mod deletion;
 mod error;
 mod keys;
 mod listing;
@@ -35,8 +37,13 @@ use sectile_library::{
 };
 use sectile_markdown::{Digest, NotePath};
 
+pub use self::{
+    blobs::{
+        Blob, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag, ReplaceOutcome,
+    },
+    error::{BlobError, ObjectError},
+};
 use self::{
-    error::ObjectError,
     keys::KeyPrefix,
     listing::{Entry, Page},
     store::RETRY_TIME,
@@ -95,7 +102,7 @@ impl ObjectStorage {
         let keys = KeyPrefix::below(&settings.prefix);
         Ok(Self {
             keys: keys.ok_or("the prefix is not a valid folder path")?,
-            store: settings.build()?,
+            store: settings.build()?.reading,
             waiting,
             max_note_bytes: settings.max_note_bytes,
             page_objects: settings.page_objects(),
@@ -198,7 +205,7 @@ impl ObjectStorage {
     /// Returns the bytes of an object, read in one request.
     fn fetch(&self, key: &Path) -> Result<Option<Vec<u8>>, StorageError> {
         match self.ask(key)? {
-            ResponseOutcome::Object(bytes) => Ok(Some(bytes.into())),
+            ResponseOutcome::Object(bytes, _) => Ok(Some(bytes.into())),
             _ => Ok(None),
         }
     }

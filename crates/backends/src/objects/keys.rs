@@ -56,6 +56,12 @@ impl KeyPrefix {
         self.key(collection, file.as_str())
     }
 
+    /// Returns the key of a blob, if it can have one. Hidden names are allowed: nobody else chooses them.
+    pub(super) fn of_blob(&self, key: &str) -> Option<Path> {
+        let is_plain = !key.is_empty() && !key.contains(|c: char| c.is_control() || c == '\\');
+        plain(&format!("{}{key}", self.prefix)).filter(|_| is_plain)
+    }
+
     /// Returns the file of a collection that has this key. `folder` comes from [`Self::of_collection`].
     pub(super) fn file(folder: &str, key: &str) -> Option<NotePath> {
         let rest = key.strip_prefix(folder)?;

@@ -1,4 +1,4 @@
-//! The client of a bucket, made from its settings.
+//! The clients of a bucket, made from its settings.
 
 use std::time::Duration;
 
@@ -17,24 +17,40 @@ use crate::{
 
 /// The time after which a request is no longer retried.
 pub(super) const RETRY_TIME: Duration = Duration::from_secs(10);
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The region that most storages without regions accept.
 const NO_REGION: &str = "us-east-1";
 
+/// Two clients of one bucket, which share their connections.
+pub(super) struct BucketClients {
+    /// Retries what can be retried.
+    pub(super) reading: AmazonS3,
+    /// Sends every request once: only the caller knows what a second condition would be compared with.
+    pub(super) writing: AmazonS3,
+}
+
 impl S3Settings {
-    /// Builds the storage, without connecting yet.
-    pub(super) fn build(&self) -> Result<AmazonS3, &'static str> {
+    /// Builds the clients, without connecting yet.
+    pub(super) fn build(&self) -> Result<BucketClients, &'static str> {
         self.check()?;
         let roots = self.extra_roots.as_deref();
         let connector = Connector::new(self.proxy.clone(), roots, self.connect_timeout)?;
+        let service = ObjectHttpService::new(connector, self.timeout);
+        Ok(BucketClients {
+            reading: self.client(service.clone(), self.retries.min(MAX_RETRIES))?,
+            writing: self.client(service, 0)?,
+        })
+    }
+
+    fn client(&self, service: ObjectHttpService, retries: usize) -> Result<AmazonS3, &'static str> {
         let region = match self.region.as_str() {
             "" => NO_REGION,
             region => region,
         };
         let style = self.style();
         let mut builder = AmazonS3Builder::new()
-            .with_http_connector(ObjectHttpService::new(connector, self.timeout))
+            .with_http_connector(service)
             .with_bucket_name(&self.bucket)
             .with_region(region)
             .with_allow_http(self.allow_http)
@@ -45,7 +61,7 @@ impl S3Settings {
                     max_backoff: LONGEST_PAUSE,
                     base: 2.0,
                 },
-                max_retries: self.retries.min(MAX_RETRIES),
+                max_retries: retries,
                 retry_timeout: RETRY_TIME,
             });
         if !self.endpoint.is_empty() {

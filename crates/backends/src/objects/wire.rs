@@ -22,6 +22,8 @@ use parking_lot::Mutex;
 use sectile_client::{ClientError, Connections, Connector, PoolKey};
 
 use super::{
+    blobs::ETag,
+    deletion::DeletionReport,
     error::{ObjectError, error_code},
     listing::Page,
 };
@@ -32,12 +34,28 @@ const MAX_PAGE_BYTES: u64 = 16 << 20;
 const MAX_ERROR_BYTES: u64 = 64 << 10;
 /// The page that the library is always given. The real one is in [`ResponseSlot`].
 const EMPTY_LIST: &[u8] = b"<ListBucketResult></ListBucketResult>";
+/// The same for a deletion.
+const NOTHING_DELETED: &[u8] = b"<DeleteResult></DeleteResult>";
+
+tokio::task_local! {
+    /// The slot of the deletion that a task makes: the library carries no value along with it.
+    pub(super) static DELETION: ResponseSlot;
+}
 
 /// The purpose of a request, carried along with it, and its outcome.
 #[derive(Clone, Debug)]
 pub(super) struct ResponseSlot {
     wanted: ExpectedResponse,
-    noted: Arc<Mutex<Option<ResponseOutcome>>>,
+    state: Arc<Mutex<SlotState>>,
+}
+
+#[derive(Debug, Default)]
+struct SlotState {
+    noted: Option<ResponseOutcome>,
+    /// Whether a request was sent, and nothing was noted since.
+    is_under_way: bool,
+    /// Whether a request was sent of which nobody knows whether it was carried out.
+    is_unsettled: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,18 +63,27 @@ enum ExpectedResponse {
     Page,
     /// At most this many bytes of an object, from its start.
     Object(u64),
+    Write,
+    Deletion,
 }
 
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ResponseOutcome {
     Page(Page),
-    /// A whole object.
-    Object(Bytes),
+    /// A whole object, and its tag if the storage told it.
+    Object(Bytes, Option<ETag>),
     /// The object has more bytes than requested.
     TooLarge,
     /// There is no object with this key.
     Missing,
+    /// The object still has the tag that the request named.
+    Unchanged,
+    /// The object was written, and has this tag.
+    Written(Option<ETag>),
+    /// The condition of a write does not hold.
+    ConditionFailed,
+    Deleted(DeletionReport),
     Trouble(ObjectError),
 }
 
@@ -70,22 +97,41 @@ impl ResponseSlot {
         Self::new(ExpectedResponse::Object(most))
     }
 
+    pub(super) fn for_write() -> Self {
+        Self::new(ExpectedResponse::Write)
+    }
+
+    pub(super) fn for_deletion() -> Self {
+        Self::new(ExpectedResponse::Deletion)
+    }
+
     fn new(wanted: ExpectedResponse) -> Self {
-        let noted = Arc::default();
-        Self { wanted, noted }
+        let state = Arc::default();
+        Self { wanted, state }
     }
 
     /// Takes the outcome: that of the last attempt, if there were several.
     pub(super) fn take(&self) -> ResponseOutcome {
-        let mut noted = self.noted.lock();
+        let noted = self.state.lock().noted.take();
         // A request that was never sent has no outcome.
-        noted
-            .take()
-            .unwrap_or(ResponseOutcome::Trouble(ObjectError::Unclear))
+        noted.unwrap_or(ResponseOutcome::Trouble(ObjectError::Unclear))
     }
 
-    fn note(&self, what: ResponseOutcome) {
-        *self.noted.lock() = Some(what);
+    /// Returns whether one of the attempts may have been carried out without a usable answer.
+    pub(super) fn is_unsettled(&self) -> bool {
+        let state = self.state.lock();
+        state.is_unsettled || state.is_under_way
+    }
+
+    fn begin(&self) {
+        self.state.lock().is_under_way = true;
+    }
+
+    fn note(&self, what: ResponseOutcome, is_settled: bool) {
+        let mut state = self.state.lock();
+        state.is_under_way = false;
+        state.is_unsettled |= !is_settled;
+        state.noted = Some(what);
     }
 
     /// Decides what an answer means for this request.
@@ -96,15 +142,33 @@ impl ResponseSlot {
                 None => Err(ObjectError::Unclear),
             },
             (ExpectedResponse::Object(most), StatusCode::OK) => Ok(match &answer.body {
-                Some(body) if body.len() as u64 <= most => ResponseOutcome::Object(body.clone()),
+                Some(body) if body.len() as u64 <= most => {
+                    ResponseOutcome::Object(body.clone(), answer.tag())
+                }
                 _ => ResponseOutcome::TooLarge,
             }),
             (ExpectedResponse::Object(most), StatusCode::PARTIAL_CONTENT) => partial(answer, most),
             // Only an empty object has no first byte.
             (ExpectedResponse::Object(_), StatusCode::RANGE_NOT_SATISFIABLE) => {
-                Ok(ResponseOutcome::Object(Bytes::new()))
+                Ok(ResponseOutcome::Object(Bytes::new(), None))
             }
-            (ExpectedResponse::Object(_), StatusCode::NOT_FOUND)
+            (ExpectedResponse::Object(_), StatusCode::NOT_MODIFIED) => {
+                Ok(ResponseOutcome::Unchanged)
+            }
+            (ExpectedResponse::Deletion, StatusCode::OK) => match &answer.body {
+                Some(body) => DeletionReport::parse(body).map(ResponseOutcome::Deleted),
+                None => Err(ObjectError::Unclear),
+            },
+            (ExpectedResponse::Write, status) if status.is_success() => {
+                Ok(ResponseOutcome::Written(answer.tag()))
+            }
+            (ExpectedResponse::Write, StatusCode::PRECONDITION_FAILED) => {
+                Ok(ResponseOutcome::ConditionFailed)
+            }
+            (ExpectedResponse::Write, StatusCode::NOT_IMPLEMENTED) => {
+                Err(ObjectError::Unconditional)
+            }
+            (ExpectedResponse::Object(_) | ExpectedResponse::Write, StatusCode::NOT_FOUND)
                 if error_code(answer.error_body()) != "NoSuchBucket" =>
             {
                 Ok(ResponseOutcome::Missing)
@@ -130,7 +194,7 @@ fn partial(answer: &BufferedResponse, most: u64) -> Result<ResponseOutcome, Obje
     if last.checked_add(1) != Some(size) || body.len() as u64 != size {
         return Err(ObjectError::BrokenOff);
     }
-    Ok(ResponseOutcome::Object(body.clone()))
+    Ok(ResponseOutcome::Object(body.clone(), answer.tag()))
 }
 
 /// A complete answer.
@@ -144,6 +208,10 @@ struct BufferedResponse {
 impl BufferedResponse {
     fn error_body(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
+    }
+
+    fn tag(&self) -> Option<ETag> {
+        self.headers.get(header::ETAG).and_then(ETag::parse)
     }
 }
 
@@ -201,28 +269,37 @@ impl HttpConnector for ObjectHttpService {
 impl HttpService for ObjectHttpService {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let failed = |trouble: ObjectError| HttpError::new(trouble.kind(), trouble);
-        // Every request that comes this way carries one.
+        // Every request that comes this way carries one, or is a deletion.
         let asked = request.extensions().get::<ResponseSlot>().cloned();
+        let asked = asked.or_else(|| DELETION.try_with(Clone::clone).ok());
         let asked = asked.ok_or_else(|| failed(ObjectError::Unclear))?;
+        asked.begin();
         let answer = match self.answer(request, asked.wanted).await {
             Ok(answer) => answer,
             Err(trouble) => {
-                asked.note(ResponseOutcome::Trouble(trouble));
+                let is_settled = trouble == ObjectError::Unreachable;
+                asked.note(ResponseOutcome::Trouble(trouble), is_settled);
                 return Err(failed(trouble));
             }
         };
         let noted = asked.judge(&answer);
-        asked.note(noted.clone());
-        match noted {
-            ResponseOutcome::Trouble(trouble) if answer.status.is_success() => Err(failed(trouble)),
-            // The library decides by the status whether to retry.
-            ResponseOutcome::Trouble(_) | ResponseOutcome::Missing => {
-                Ok(plain(answer.status, Bytes::new()))
+        let is_settled = answer.status.is_success()
+            || ObjectError::is_proof_of_refusal(answer.status, answer.error_body());
+        asked.note(noted.clone(), is_settled);
+        let is_success = answer.status.is_success();
+        match (noted, asked.wanted) {
+            (ResponseOutcome::Trouble(trouble), _) if is_success => Err(failed(trouble)),
+            (_, ExpectedResponse::Page) if is_success => {
+                Ok(plain(StatusCode::OK, Bytes::from_static(EMPTY_LIST)))
             }
-            ResponseOutcome::Page(_) => Ok(plain(StatusCode::OK, Bytes::from_static(EMPTY_LIST))),
-            ResponseOutcome::Object(_) | ResponseOutcome::TooLarge => {
+            (_, ExpectedResponse::Deletion) if is_success => {
+                Ok(plain(StatusCode::OK, Bytes::from_static(NOTHING_DELETED)))
+            }
+            (ResponseOutcome::Object(..) | ResponseOutcome::TooLarge, _) => {
                 Ok(plain(StatusCode::NO_CONTENT, Bytes::new()))
             }
+            // The library decides by the status whether to retry.
+            _ => Ok(plain(answer.status, Bytes::new())),
         }
     }
 }
@@ -245,7 +322,8 @@ async fn whole(
     let (parts, body) = response.into_parts();
     let most = match wanted {
         _ if !parts.status.is_success() => MAX_ERROR_BYTES,
-        ExpectedResponse::Page => MAX_PAGE_BYTES,
+        ExpectedResponse::Page | ExpectedResponse::Deletion => MAX_PAGE_BYTES,
+        ExpectedResponse::Write => MAX_ERROR_BYTES,
         // One more byte was requested, to see whether there is more.
         ExpectedResponse::Object(most) => most.saturating_add(1),
     };

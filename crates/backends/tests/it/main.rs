@@ -7,6 +7,8 @@
     reason = "tests are told how long to run, and fail by panicking"
 )]
 
+/// Objects written under conditions.
+mod blobs;
 /// Notebooks in S3: the rules of every storage, requests, faults, changes while reading.
 mod objects;
 /// An index in PostgreSQL.

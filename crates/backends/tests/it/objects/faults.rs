@@ -62,10 +62,7 @@ fn a_bucket_that_does_not_exist() {
     let mut settings = server.settings();
     settings.bucket = "another".to_owned();
     for complaint in complaints(&server, &open(&settings)) {
-        assert!(
-            complaint.contains("bucket of the notebooks does not exist"),
-            "{complaint}"
-        );
+        assert!(complaint.contains("bucket does not exist"), "{complaint}");
     }
 }
 
