@@ -1,4 +1,4 @@
-//! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL.
+//! Storages that are servers: notebooks, artifacts and indexes in object storage, and an index in PostgreSQL.
 //!
 //! Each implements a trait of `sectile-library`, and callers know nothing else about it. All of them are called from
 //! threads that may block; the waiting itself happens on a runtime of this crate (`BlockingRuntime`).
@@ -7,6 +7,8 @@
 //! settings.
 
 #[cfg(feature = "servers")]
+mod indexes;
+#[cfg(feature = "servers")]
 mod objects;
 #[cfg(feature = "servers")]
 mod postgres;
@@ -14,9 +16,12 @@ mod postgres;
 mod runtime;
 mod settings;
 
-pub use self::settings::{PostgresSettings, S3Credentials, S3Settings, S3Style};
+pub use self::settings::{
+    IndexBucketSettings, PostgresSettings, S3Credentials, S3Settings, S3Style,
+};
 #[cfg(feature = "servers")]
 pub use self::{
+    indexes::BucketIndexes,
     objects::{
         Blob, BlobError, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag,
         ObjectError, ObjectStorage, ReplaceOutcome,
