@@ -420,7 +420,19 @@ fn wrong_settings_of_notebook_are_refused() {
         ),
         (
             "[notebook.vector_storage]\ntype = \"pinecone\"\n",
-            "`notebook.vector_storage.type` must be embedded or pgvector; other storages, such as pinecone or weaviate, are not supported.",
+            "`notebook.vector_storage.type` must be embedded, pgvector or s3; other storages, such as pinecone or weaviate, are not supported.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"s3\"\n",
+            "`notebook.vector_storage.path` must be a bucket: `bucket`, or `bucket/folder`.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"s3\"\npath = \"b\"\nconnection = \"postgres://c/d\"\n",
+            "`notebook.vector_storage.connection` must be empty for s3, which needs no database.",
+        ),
+        (
+            "[notebook.vector_storage]\npath = \"b\"\n",
+            "`notebook.vector_storage.path` must be empty unless notebook.vector_storage.type is s3.",
         ),
         #[cfg(feature = "backends")]
         (

@@ -13,7 +13,10 @@ use std::{
 };
 
 use sectile_library::{
-    ArtifactStorage, NotebookStorage, VectorIndexing, folder::FolderStorage, library::Library,
+    ArtifactStorage, NotebookStorage, VectorIndexing,
+    folder::FolderStorage,
+    library::Library,
+    mirror::{IndexMirror, IndexPublishing},
     open_collections::IndexStorage,
 };
 use sectile_vault::Walk;
@@ -32,6 +35,8 @@ pub(crate) struct OpenLibrary {
     pub(crate) folder: Option<Arc<FolderStorage>>,
     /// The database of its vectors, if they are in one.
     pub(crate) postgres: Option<Arc<dyn VectorIndexing>>,
+    /// The bucket of its indexes, if they are in one.
+    pub(crate) index_bucket: Option<Arc<dyn IndexPublishing>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
 }
@@ -53,6 +58,7 @@ impl OpenLibrary {
             library: Arc::new(Library::of(Arc::clone(&folder))),
             folder: Some(folder),
             postgres: None,
+            index_bucket: None,
             index: None,
         })
     }
@@ -88,10 +94,13 @@ impl OpenLibrary {
         };
         let postgres = settings.postgres.as_ref();
         let postgres = postgres.map(|settings| servers.database(settings));
+        let index_bucket = settings.index_bucket.as_ref();
+        let index_bucket = index_bucket.map(|settings| servers.indexes(settings));
         Ok(Self {
             library: Arc::new(Library::new(notebooks, artifacts)),
             folder: root.filter(|_| settings.bucket.is_none()),
             postgres: postgres.transpose()?,
+            index_bucket: index_bucket.transpose()?,
             index: settings.index.clone(),
         })
     }
@@ -105,10 +114,17 @@ impl OpenLibrary {
 
     /// Returns the location of its indexes.
     pub(crate) fn indexes(&self, given: Option<&Path>) -> IndexStorage {
-        match &self.postgres {
-            Some(postgres) if given.is_none() => {
+        if given.is_some() {
+            return IndexStorage::Folder(self.index_folder(given));
+        }
+        match (&self.postgres, &self.index_bucket) {
+            (Some(postgres), _) => {
                 let postgres: Arc<dyn VectorIndexing> = Arc::clone(postgres);
                 IndexStorage::Shared(postgres)
+            }
+            (None, Some(bucket)) => {
+                let mirror: Arc<dyn IndexMirror> = Arc::<dyn IndexPublishing>::clone(bucket);
+                IndexStorage::Mirrored(mirror)
             }
             _ => IndexStorage::Folder(self.index_folder(given)),
         }
