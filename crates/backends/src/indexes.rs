@@ -56,11 +56,15 @@ const COLLECTION_DIGITS: usize = 32;
 const FOLDER_DIGITS: usize = 16;
 /// Attempts to read an index whose pieces disappear: each time another state must have been published.
 const TRIES: usize = 5;
+/// The message for an index of which a piece is not what the state says, however often it is read.
+const PART_MISSING: &str = "A part of the index is missing from the bucket, or damaged. Build it again with `sectile notebook index --to s3`.";
 /// The time allowed for checking whether the bucket can be used.
 const READY_LIMIT: Duration = Duration::from_secs(3);
 /// The time that a process waits for another one to bring the same copy up to date.
 const COPY_LIMIT: Duration = Duration::from_secs(120);
 const COPY_POLL: Duration = Duration::from_millis(20);
+/// The most states that are remembered. One that was forgotten is read again.
+const MOST_STATES: usize = 256;
 /// The most files that are remembered as verified: many times what the open collections of a process have.
 const MOST_VERIFIED: usize = 100_000;
 const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
@@ -202,6 +206,9 @@ impl BucketIndexes {
                     state,
                 });
                 let mut states = self.states.lock();
+                if states.len() >= MOST_STATES {
+                    states.clear();
+                }
                 states.insert(collection.to_owned(), Arc::clone(&known));
                 StateRead::Known(known)
             }
@@ -393,9 +400,7 @@ impl IndexMirror for BucketIndexes {
                 Err(TransferError::Failed(error)) => return Err(error),
             }
         }
-        Err(StorageError::failed(
-            "A part of the index is missing from the bucket, or damaged. Build it again with `sectile notebook index --to s3`.",
-        ))
+        Err(StorageError::failed(PART_MISSING))
     }
 
     fn ready(&self) -> Result<(), StorageError> {
@@ -470,9 +475,7 @@ impl IndexPublishing for BucketIndexes {
                 Err(TransferError::Failed(error)) => return Err(error),
             }
         }
-        Err(StorageError::failed(
-            "A part of the index is missing from the bucket, or damaged. Build it again with `sectile notebook index --to s3`.",
-        ))
+        Err(StorageError::failed(PART_MISSING))
     }
 }
 
