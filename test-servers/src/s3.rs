@@ -6,6 +6,8 @@
 //! - A list has no `ETag`s, only sizes and times.
 //! - `GET` and `HEAD` ignore `If-Match`, `If-None-Match` and the like, and also `versionId`: the object is returned all the
 //!   same.
+//! - `PUT` compares its conditions first and writes then, so two writers may both be told that they were first. A missing
+//!   object is a condition that does not hold. [`MemoryS3`](crate::MemoryS3) does as S3 does.
 //! - `ETag` and bytes of one `GET` can belong to two states if the object is replaced meanwhile. The bytes always belong to
 //!   one state. So only a digest of the bytes can decide.
 //! - The `ETag` of an object that was put by HTTP is stored in a file, which stays when the object is then replaced as a

@@ -1,4 +1,4 @@
-//! The library in other storages: its index in PostgreSQL, its notes in S3, side by side with a folder.
+//! The library in other storages: its index in PostgreSQL or in S3, its notes in S3, side by side with a folder.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
 use sectile_library::{SearchQuery, VectorQuery, VectorSearch as _, tiers::Models};
-use sectile_test_servers::{Postgres as Database, S3};
+use sectile_test_servers::{MemoryS3, Postgres as Database};
 use serde_json::json;
 
 use super::{
@@ -29,6 +29,11 @@ use crate::{
 const ROLE: &str = "bench";
 const PASSWORD: &str = "a password of the benchmark";
 const NAME: &str = "notebooks";
+/// The buckets of the notes and of their indexes.
+const NOTES: &str = "notes";
+const INDEXES: &str = "indexes";
+/// The number of starts of a server with an index in S3, each without a copy and with one.
+const STARTS: usize = 5;
 /// The number of questions for each combination of storages.
 const ASKED: usize = 200;
 /// All tables that a load fills.
@@ -48,14 +53,11 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         &format!("ALTER DATABASE {NAME} OWNER TO {ROLE}"),
     );
     database.sql(NAME, "CREATE EXTENSION vector");
-    let home = library
-        .root
-        .parent()
-        .context("the library is in no folder")?;
-    let bucket = S3::start_in(home);
+    let bucket = bucket_of(&library)?;
     let places = BackendConfigs::write(folder.path(), &library, &database, &bucket)?;
     load(report, bench, &library, &database, &places)?;
     queries(report, &database, &questions)?;
+    publish(report, bench, &places, &questions)?;
     side_by_side(report, bench, &places, &questions)
 }
 
@@ -63,6 +65,10 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
 struct BackendConfigs {
     all: Vec<(&'static str, PathBuf)>,
     without_graph: PathBuf,
+    /// Those with the index in S3, for notes in the folder and in S3.
+    mirrored: [PathBuf; 2],
+    /// The folder of the copies of that index.
+    copies: PathBuf,
 }
 
 impl BackendConfigs {
@@ -70,7 +76,7 @@ impl BackendConfigs {
         at: &Path,
         library: &NotebookLibrary,
         database: &Database,
-        bucket: &S3,
+        bucket: &MemoryS3,
     ) -> Result<Self> {
         fs::write(at.join("password"), PASSWORD)?;
         fs::write(at.join("access"), bucket.access_key())?;
@@ -78,8 +84,19 @@ impl BackendConfigs {
         let root = library.root.display();
         let index = library.index();
         let in_folder = format!("[notebook]\nroot = '{root}'\n");
+        let copies = at.join("copies");
+        // An index knows the state that a storage reports of a note, so each storage of notes has an index of its own.
+        let index_in_bucket = |of: &str| {
+            format!(
+                "[notebook.vector_storage]\ntype = 's3'\npath = '{INDEXES}/{of}'\ncache = '{}'\n\
+                 [notebook.vector_storage.s3]\nendpoint = '{}'\nallow_http = true\n\
+                 access_key_file = 'access'\nsecret_key_file = 'secret'\n",
+                copies.display(),
+                bucket.endpoint()
+            )
+        };
         let in_bucket = format!(
-            "[notebook]\nindex = '{}'\n[notebook.notebook_storage]\ntype = 's3'\npath = 'root'\n\
+            "[notebook]\nindex = '{}'\n[notebook.notebook_storage]\ntype = 's3'\npath = '{NOTES}'\n\
              [notebook.notebook_storage.s3]\nendpoint = '{}'\nallow_http = true\n\
              access_key_file = 'access'\nsecret_key_file = 'secret'\n",
             index.display(),
@@ -94,7 +111,9 @@ impl BackendConfigs {
         for (name, text) in [
             ("folder, embedded", in_folder.clone()),
             ("folder, PostgreSQL", format!("{in_folder}{in_database}")),
-            ("S3, PostgreSQL", in_bucket + &in_database),
+            ("S3, PostgreSQL", format!("{in_bucket}{in_database}")),
+            ("folder, S3", in_folder.clone() + &index_in_bucket("folder")),
+            ("S3, S3", in_bucket + &index_in_bucket("bucket")),
         ] {
             let file = at.join(format!("{}.toml", all.len()));
             fs::write(&file, text)?;
@@ -103,8 +122,86 @@ impl BackendConfigs {
         let without_graph = at.join("without-graph.toml");
         let large = format!("{in_folder}{in_database}exact_below = {}\n", u32::MAX);
         fs::write(&without_graph, large)?;
-        Ok(Self { all, without_graph })
+        Ok(Self {
+            all,
+            without_graph,
+            mirrored: [at.join("3.toml"), at.join("4.toml")],
+            copies,
+        })
     }
+}
+
+/// Starts a server with a bucket that has the notes of the library, and an empty one.
+fn bucket_of(library: &NotebookLibrary) -> Result<MemoryS3> {
+    let server = MemoryS3::start();
+    server.bucket(NOTES);
+    server.bucket(INDEXES);
+    let mut folders = vec![library.root.join(LIBRARY)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let key = path.strip_prefix(&library.root)?;
+            let key = key.to_str().context("a note has an odd name")?;
+            server.put(NOTES, key, fs::read(&path)?);
+        }
+    }
+    Ok(server)
+}
+
+/// Measures the publication of an index in S3, and the first search of a server with and without a copy of it.
+fn publish(
+    report: &mut Report,
+    bench: &Bench,
+    places: &BackendConfigs,
+    questions: &[String],
+) -> Result<()> {
+    let index = |settings: &Path| {
+        let mut command = Command::new(bench.binaries.join("sectile"));
+        command.args(["notebook", "index", "--json", "--to", "s3"]);
+        command.args(["--tier", "static"]);
+        command.arg(settings).arg(LIBRARY);
+        finish(&mut command)
+    };
+    let [of_folder, of_bucket] = &places.mirrored;
+    let (first, again) = (index(of_folder)?, index(of_folder)?);
+    index(of_bucket)?;
+    report.seen(
+        "an index built and published in S3, then again without changes",
+        &format!("{:.1?}, {:.1?}", first.elapsed, again.elapsed),
+    );
+    let question = questions.first().context("there is no question")?;
+    let start = || -> Result<Duration> {
+        let mut command = Command::new(bench.binaries.join("sectile"));
+        command
+            .args(["serve", "notebook", "--config"])
+            .arg(of_folder);
+        let started = std::time::Instant::now();
+        let mut server = Server::start(&mut command)?;
+        server.initialize()?;
+        enter(&mut server, LIBRARY)?;
+        let (_, found) = server.call("semantic_search", &asked(question))?;
+        let elapsed = started.elapsed();
+        server.stop()?;
+        ensure!(found["metadata"]["index_location"] == "s3", "found {found}");
+        Ok(elapsed)
+    };
+    let (mut cold, mut warm) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        if places.copies.is_dir() {
+            fs::remove_dir_all(&places.copies)?;
+        }
+        cold.push(start()?);
+        warm.push(start()?);
+    }
+    report.seen(
+        "start of a server to its first answer from an index in S3, without a copy and with one",
+        &format!("{:.0?}, {:.0?}", middle(cold), middle(warm)),
+    );
+    Ok(())
 }
 
 /// Measures a full load, against cutting and embedding the notes and copying the same bytes.

@@ -1,4 +1,5 @@
-//! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL or in a vector service.
+//! Storages that are servers: notebooks, artifacts, indexes and tenants' folders in object storage and PostgreSQL, and indexes
+//! in vector services.
 //!
 //! Each implements a trait of `sectile-library`, and callers know nothing else about it. All of them are called from
 //! threads that may block; the waiting itself happens on a runtime of this crate (`BlockingRuntime`).
@@ -6,6 +7,8 @@
 //! Without the feature `servers` only the settings remain: a program that leaves the storages out still reads the same
 //! settings.
 
+#[cfg(feature = "servers")]
+mod indexes;
 #[cfg(feature = "servers")]
 mod objects;
 #[cfg(feature = "servers")]
@@ -17,10 +20,12 @@ mod services;
 mod settings;
 
 pub use self::settings::{
-    PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceKind, ServiceSettings,
+    IndexBucketSettings, PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceKind,
+    ServiceSettings,
 };
 #[cfg(feature = "servers")]
 pub use self::{
+    indexes::BucketIndexes,
     objects::{
         Blob, BlobError, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag,
         ObjectError, ObjectStorage, ObjectTenants, ReplaceOutcome,

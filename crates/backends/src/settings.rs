@@ -1,6 +1,6 @@
 //! The settings of the storages: plain data, which every build knows, with or without the feature `servers`.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use http::Uri;
 use sectile_client::BaseUrl;
@@ -42,6 +42,33 @@ pub struct S3Settings {
     pub retries: usize,
     /// The number of objects on one page of a listing: at most 1,000.
     pub page_objects: usize,
+}
+
+/// A bucket that keeps indexes, and the copies of them on this machine.
+#[derive(Clone, Debug)]
+pub struct IndexBucketSettings {
+    /// The bucket. The limit on notes in it does not apply.
+    pub bucket: S3Settings,
+    /// The folder of the copies.
+    pub cache: PathBuf,
+    /// The most bytes of all copies that are being searched, and also of those that are being built. The least recently
+    /// used ones make room.
+    pub max_cache_bytes: u64,
+    /// The age at which an object that no state needs is removed. A build has to be published within half of it.
+    pub grace: Duration,
+}
+
+impl IndexBucketSettings {
+    /// Returns the settings for a bucket, with copies in the folder `cache`.
+    #[must_use]
+    pub fn new(bucket: S3Settings, cache: PathBuf) -> Self {
+        Self {
+            bucket,
+            cache,
+            max_cache_bytes: 8 << 30,
+            grace: Duration::from_secs(24 * 60 * 60),
+        }
+    }
 }
 
 /// The place of the bucket name in a URL.

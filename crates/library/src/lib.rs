@@ -22,6 +22,7 @@ pub mod live_folder;
 pub mod live_manual;
 pub mod manual_page;
 pub mod manual_site;
+pub mod mirror;
 pub mod open_collection;
 pub mod open_collections;
 pub mod provenance;

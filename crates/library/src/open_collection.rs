@@ -34,7 +34,11 @@ use crate::{
     indexing::CutNotebook,
     left_out::LeftOutNotebook,
     library::Library,
-    open_collection::{backend::BackendIndex, local::LocalIndex},
+    mirror::IndexMirror,
+    open_collection::{
+        backend::BackendIndex,
+        local::{LocalIndex, LocalPlace},
+    },
     query::SearchQuery,
     storage::{LocatedChunk, LocatedHit, LocatedHits, VectorSearch},
     tiers::{Models, Tier},
@@ -55,6 +59,8 @@ pub enum IndexLocation {
     /// In this folder if there is one, or else in memory, with these models. A state of the folder that turned out to
     /// be unusable (the digest) is not tried again.
     Here(Option<PathBuf>, Models, Option<Digest>),
+    /// In the copy that this process has of an index in another place. The rest is as above.
+    Mirrored(Arc<dyn IndexMirror>, Models, Option<Digest>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
@@ -235,8 +241,23 @@ impl OpenCollection {
     ) -> Result<Arc<Self>, LibraryError> {
         let index: Box<dyn CollectionIndex> = match place {
             IndexLocation::Here(folder, models, refused) => {
+                let place = LocalPlace {
+                    folder,
+                    mirror: None,
+                    models,
+                    refused,
+                };
                 let library = Arc::clone(&library);
-                let place = (folder, models, refused);
+                Box::new(LocalIndex::open(library, collection, place, clock, stop)?)
+            }
+            IndexLocation::Mirrored(mirror, models, refused) => {
+                let place = LocalPlace {
+                    folder: Some(mirror.folder(collection)),
+                    mirror: Some(mirror),
+                    models,
+                    refused,
+                };
+                let library = Arc::clone(&library);
                 Box::new(LocalIndex::open(library, collection, place, clock, stop)?)
             }
             IndexLocation::Shared(backend) => Box::new(BackendIndex::open(

@@ -12,6 +12,7 @@ use crate::{
     ids::SourceId,
     indexing::folder_of,
     library::Library,
+    mirror::IndexMirror,
     open_collection::{IndexLocation, OpenCollection, VerifiedResults, unharmed},
     query::SearchQuery,
     quote::{Quote, quote},
@@ -31,6 +32,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub enum IndexStorage {
     /// Below this folder, or in memory if there is none.
     Folder(Option<PathBuf>),
+    /// In copies of the indexes that another place keeps.
+    Mirrored(Arc<dyn IndexMirror>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
@@ -43,15 +46,22 @@ impl IndexStorage {
         collection: &str,
         refused: Option<Digest>,
     ) -> Result<IndexLocation, LibraryError> {
-        let folder = match self {
-            Self::Shared(backend) => return Ok(IndexLocation::Shared(Arc::clone(backend))),
-            Self::Folder(folder) => folder.as_deref(),
+        let models = || {
+            Models::built_in().map_err(|error| {
+                LibraryError::of_process(format!("The embedding model cannot be used: {error}."))
+            })
         };
-        let models = Models::built_in().map_err(|error| {
-            LibraryError::of_process(format!("The embedding model cannot be used: {error}."))
-        })?;
-        let folder = folder.map(|folder| folder_of(folder, collection));
-        Ok(IndexLocation::Here(folder, models, refused))
+        Ok(match self {
+            Self::Shared(backend) => IndexLocation::Shared(Arc::clone(backend)),
+            Self::Mirrored(mirror) => {
+                IndexLocation::Mirrored(Arc::clone(mirror), models()?, refused)
+            }
+            Self::Folder(folder) => {
+                let folder = folder.as_deref();
+                let folder = folder.map(|folder| folder_of(folder, collection));
+                IndexLocation::Here(folder, models()?, refused)
+            }
+        })
     }
 }
 
@@ -252,6 +262,9 @@ impl OpenCollections {
             IndexStorage::Shared(backend) => backend.ready().map_err(|error| {
                 LibraryError::of_storage(error, FailedPart::Index(backend.kind()))
             }),
+            IndexStorage::Mirrored(mirror) => mirror
+                .ready()
+                .map_err(|error| LibraryError::of_storage(error, FailedPart::Index(mirror.kind()))),
             IndexStorage::Folder(_) => Ok(()),
         }
     }

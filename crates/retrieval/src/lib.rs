@@ -41,6 +41,6 @@ pub use lexical::{
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use store::{
-    CacheFolder, CachedIndex, Manifest, ManifestEntry, OpenIndex, SecondTierWriter, SharedVectors,
-    Store, StoreError, VectorCache, VectorKey, Writer,
+    CacheFolder, CachedIndex, CopiedState, CopyLock, IndexFile, Manifest, ManifestEntry, OpenIndex,
+    SecondTierWriter, SharedVectors, Store, StoreError, VectorCache, VectorKey, Writer,
 };

@@ -4,6 +4,7 @@
 //! an atomic rename, after everything that it names is flushed to disk. So whenever a writer was killed, a reader finds
 //! either the old state or the new one.
 
+mod copying;
 mod folder;
 mod manifest;
 mod meaning;
@@ -15,6 +16,7 @@ use std::{io, path::Path};
 use sectile_markdown::Digest;
 
 pub use self::{
+    copying::{CopiedState, CopyLock, IndexFile},
     folder::{CacheFolder, CachedIndex},
     manifest::{Manifest, ManifestEntry},
     meaning::{SecondTierWriter, SharedVectors, VectorCache, VectorKey},

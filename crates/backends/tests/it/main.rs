@@ -9,6 +9,8 @@
 
 /// Objects written under conditions.
 mod blobs;
+/// Indexes in a bucket: who wins, what readers see, and what is removed.
+mod indexes;
 /// Notebooks in S3: the rules of every storage, requests, faults, changes while reading.
 mod objects;
 /// An index in PostgreSQL.

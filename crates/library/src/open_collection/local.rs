@@ -4,6 +4,9 @@
 //! background; changes are indexed in memory, or everything is if the index is damaged. Its files may be changed or
 //! truncated at any moment: a search that notices fails, and the collection is reopened. The second tier answers as
 //! long as it covers all chunks; a few new ones in memory are embedded by the thread that keeps the index up to date.
+//!
+//! The folder may be the copy of an index that another place keeps (`IndexMirror`). It is brought up to date before each
+//! comparison. A place that fails then is no reason not to answer from the copy.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -13,15 +16,16 @@ use sectile_retrieval::{SearchResults, Store, VectorCache};
 
 use crate::{
     clock::Clock,
-    error::LibraryError,
+    error::{FailedPart, LibraryError},
     library::Library,
+    mirror::IndexMirror,
     open_collection::{
-        CollectionIndex, IndexState,
+        Backend, CollectionIndex, IndexState,
         readers::ReaderPool,
         snapshot::{Snapshot, unharmed},
     },
     query::SearchQuery,
-    storage::{BackendState, LocatedChunk, LocatedHit, LocatedHits},
+    storage::{BackendState, LocatedChunk, LocatedHit, LocatedHits, StorageError},
     tiers::Models,
 };
 
@@ -33,6 +37,8 @@ pub(super) struct LocalIndex {
     collection: String,
     /// The folder of its index, if there is one.
     folder: Option<PathBuf>,
+    /// The place that the folder is a copy of, if it is one.
+    mirror: Option<Arc<dyn IndexMirror>>,
     models: Models,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
@@ -46,15 +52,35 @@ pub(super) struct LocalIndex {
     known: Mutex<Option<(Option<Digest>, VectorCache)>>,
 }
 
+/// The location of an index that this process opens.
+pub(super) struct LocalPlace {
+    pub(super) folder: Option<PathBuf>,
+    pub(super) mirror: Option<Arc<dyn IndexMirror>>,
+    pub(super) models: Models,
+    /// A state of the folder that turned out to be unusable.
+    pub(super) refused: Option<Digest>,
+}
+
 impl LocalIndex {
-    /// Opens the index in the folder, or else builds one in memory.
+    /// Opens the index in the folder, or else builds one in memory. If there should be a copy in the folder, but the place
+    /// that it comes from fails, that is the answer: building it here might take a long time.
     pub(super) fn open(
         library: Arc<Library>,
         collection: &str,
-        (folder, models, refused): (Option<PathBuf>, Models, Option<Digest>),
+        place: LocalPlace,
         clock: Clock,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, LibraryError> {
+        let LocalPlace {
+            folder,
+            mirror,
+            models,
+            refused,
+        } = place;
+        let fetched = match &mirror {
+            Some(mirror) => fetched(mirror.as_ref(), collection, stop),
+            None => Ok(()),
+        };
         let on_disk = Snapshot::state_on_disk(folder.as_deref());
         let opened = match on_disk.is_some() && on_disk == refused {
             true => None,
@@ -63,6 +89,7 @@ impl LocalIndex {
         let (snapshot, refused) = match opened {
             Some(snapshot) => (snapshot, None),
             None => {
+                fetched?;
                 let made = Snapshot::in_memory(&library, collection, models, clock, stop)?;
                 (made, on_disk)
             }
@@ -71,6 +98,7 @@ impl LocalIndex {
             library,
             collection: collection.to_owned(),
             folder,
+            mirror,
             models,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
@@ -83,6 +111,18 @@ impl LocalIndex {
 
     fn current(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.lock())
+    }
+
+    /// Returns the state of a snapshot, with the name of the place that it comes from.
+    fn described(&self, snapshot: &Snapshot) -> IndexState {
+        let mirror = self.mirror.as_ref().filter(|_| snapshot.on_disk);
+        IndexState {
+            backend: mirror.map(|mirror| Backend {
+                name: mirror.name(),
+                is_exact: true,
+            }),
+            ..snapshot.state()
+        }
     }
 
     fn replace(&self, snapshot: Snapshot) {
@@ -117,9 +157,25 @@ impl LocalIndex {
     }
 }
 
+/// Brings the copy of an index up to date.
+fn fetched(
+    mirror: &dyn IndexMirror,
+    collection: &str,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(), LibraryError> {
+    let fetched = mirror.fetch(collection, stop);
+    if let Err(error) = &fetched
+        && *error != StorageError::Cancelled
+    {
+        tracing::warn!(%error, "the index cannot be compared with the one that is shared");
+    }
+    let at = FailedPart::Index(mirror.kind());
+    fetched.map_err(|error| LibraryError::of_storage(error, at))
+}
+
 impl CollectionIndex for LocalIndex {
     fn state(&self) -> IndexState {
-        self.current().state()
+        self.described(&self.current())
     }
 
     fn disk_state(&self) -> Option<Digest> {
@@ -128,6 +184,11 @@ impl CollectionIndex for LocalIndex {
 
     fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
         let _alone = self.comparing.lock();
+        if let Some(mirror) = &self.mirror
+            && fetched(mirror.as_ref(), &self.collection, stop) == Err(LibraryError::Cancelled)
+        {
+            return Err(LibraryError::Cancelled);
+        }
         let now = self.current();
         let folder = self.folder.as_deref();
         let on_disk = Snapshot::state_on_disk(folder);
@@ -215,7 +276,7 @@ impl CollectionIndex for LocalIndex {
             })
         });
         let hits = hits.collect();
-        let state = snapshot.state();
+        let state = self.described(&snapshot);
         let hits = LocatedHits {
             hits,
             total: found.total,

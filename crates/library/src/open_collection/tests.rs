@@ -280,7 +280,12 @@ fn a_notebook_that_grew_too_large_is_reported_though_it_is_indexed() {
 #[test]
 fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
     let storage = library();
-    let place = (None, Models::built_in().unwrap(), None);
+    let place = LocalPlace {
+        folder: None,
+        mirror: None,
+        models: Models::built_in().unwrap(),
+        refused: None,
+    };
     let index = LocalIndex::open(storage.library(), "lab", place, now, &|| false).unwrap();
     storage.write("lab", "early.md", b"# Early\n\nA quince.\n");
     let (is_listed, may_go_on) = (Barrier::new(2), Barrier::new(2));
@@ -320,7 +325,12 @@ fn edits_of_one_notebook_do_not_make_the_others_be_read_again() {
         let text = format!("# Note {number}\n\nApples.\n");
         storage.write("lab", &format!("{number}.md"), text.as_bytes());
     }
-    let place = (None, Models::built_in().unwrap(), None);
+    let place = LocalPlace {
+        folder: None,
+        mirror: None,
+        models: Models::built_in().unwrap(),
+        refused: None,
+    };
     let index = LocalIndex::open(storage.library(), "lab", place, now, &|| false).unwrap();
     let read = storage.read_of_notebooks();
     for round in 0..30 {

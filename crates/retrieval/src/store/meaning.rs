@@ -31,7 +31,7 @@ const LENGTHS: Name = *b"inverses";
 
 /// The prefix of file names of the second tier.
 pub(super) const MEANING: &str = "meaning-";
-const PART: &str = "meaning-part-";
+pub(super) const PART: &str = "meaning-part-";
 pub(super) const LOCK: &str = "filling";
 /// Hexadecimal digits of the model's fingerprint in file names.
 const MODEL_DIGITS: usize = 16;

@@ -333,15 +333,21 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     let mut problems = 0;
     for collection in &collections {
         let name = visible(collection);
-        let state = match (&opened.shared, &indexes) {
-            (Some(shared), _) => match shared.state(collection) {
+        let rebuilt = |what| format!("{what}; rebuild it with `sectile notebook index`");
+        let state = match (&opened.shared, &opened.index_bucket, &indexes) {
+            (Some(shared), _, _) => match shared.state(collection) {
                 Ok(_) => Ok(Some(Tier::Static)),
                 Err(StorageError::CollectionNotFound) => Ok(None),
                 Err(error) => Err(error.to_string()),
             },
-            (None, Some(folder)) => index_state(&folder_of_index(folder, collection))
-                .map_err(|what| format!("{what}; rebuild it with `sectile notebook index`")),
-            (None, None) => Ok(None),
+            (None, Some(bucket), _) => match bucket.fetch(collection, &|| false) {
+                Ok(()) => index_state(&bucket.folder(collection)).map_err(rebuilt),
+                Err(error) => Err(error.to_string()),
+            },
+            (None, None, Some(folder)) => {
+                index_state(&folder_of_index(folder, collection)).map_err(rebuilt)
+            }
+            (None, None, None) => Ok(None),
         };
         match state {
             Ok(Some(Tier::Transformer)) => good(&format!(

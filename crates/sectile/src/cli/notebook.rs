@@ -2,6 +2,7 @@
 
 mod args;
 mod artifact;
+mod bucket;
 mod eval;
 mod index;
 mod quote;
@@ -34,6 +35,7 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
         NotebookCommand::Quote(args) => quote::quote(args),
         NotebookCommand::Eval(args) => eval::eval(args),
         NotebookCommand::Verify(args) => verify::verify(args),
+        NotebookCommand::Bucket(args) => bucket::run(&args.command),
         NotebookCommand::Artifact(args) => match &args.command {
             ArtifactCommand::Add(args) => artifact::add(args, editor::now),
         },

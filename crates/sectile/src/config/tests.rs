@@ -420,7 +420,7 @@ fn wrong_settings_of_notebook_are_refused() {
         ),
         (
             "[notebook.vector_storage]\ntype = \"abacus\"\n",
-            "`notebook.vector_storage.type` must be embedded, pgvector, pinecone or weaviate.",
+            "`notebook.vector_storage.type` must be embedded, pgvector, s3, pinecone or weaviate.",
         ),
         (
             "[notebook.vector_storage]\ntype = \"pinecone\"\nurl = \"storage.test\"\n",
@@ -441,6 +441,18 @@ fn wrong_settings_of_notebook_are_refused() {
         (
             "[notebook.vector_storage]\nurl = \"https://storage.test\"\n",
             "`notebook.vector_storage.url` must be empty for embedded, which is not a service.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"s3\"\n",
+            "`notebook.vector_storage.path` must be a bucket: `bucket`, or `bucket/folder`.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"s3\"\npath = \"b\"\nconnection = \"postgres://c/d\"\n",
+            "`notebook.vector_storage.connection` must be empty for s3, which needs no database.",
+        ),
+        (
+            "[notebook.vector_storage]\npath = \"b\"\n",
+            "`notebook.vector_storage.path` must be empty unless notebook.vector_storage.type is s3.",
         ),
         #[cfg(feature = "backends")]
         (

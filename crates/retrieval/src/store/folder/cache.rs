@@ -9,6 +9,7 @@ use std::{
 use super::{Folder, UNFINISHED};
 use crate::store::{
     LABEL, LOCK, MANIFEST, RECORDS, SEGMENT,
+    copying::COPYING,
     meaning::{self, SharedVectors},
 };
 
@@ -152,7 +153,7 @@ impl CacheFolder {
 /// Returns whether a file's name is one that an index folder has.
 fn is_ours(name: &str) -> bool {
     let name = name.strip_prefix(UNFINISHED).unwrap_or(name);
-    [MANIFEST, LOCK, LABEL, RECORDS, meaning::LOCK].contains(&name)
+    [MANIFEST, LOCK, LABEL, RECORDS, COPYING, meaning::LOCK].contains(&name)
         || Folder::is_of(name, SEGMENT)
         || Folder::is_of(name, meaning::MEANING)
 }

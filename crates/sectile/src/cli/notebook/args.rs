@@ -23,6 +23,8 @@ pub(super) enum NotebookCommand {
     Eval(EvalArgs),
     /// Hash every notebook and artifact again, and report what does not match its record.
     Verify(VerifyArgs),
+    /// List, clean, remove or export the indexes in the bucket that the settings name.
+    Bucket(BucketArgs),
     /// Add derived files to a collection, with a record of how they were made.
     Artifact(ArtifactArgs),
 }
@@ -41,7 +43,8 @@ Examples:
   sectile notebook index ~/library lab --index ~/.cache/sectile
   sectile notebook index ~/library --tier static       only the tier that is ready at once
   sectile notebook index ~/library --watch             keeps running, and follows every change
-  sectile notebook index sectile.toml --to postgres    from where the settings say, into their database")]
+  sectile notebook index sectile.toml --to postgres    from where the settings say, into their database
+  sectile notebook index sectile.toml --to s3          into their bucket, where several may build at once")]
 pub(super) struct IndexArgs {
     /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
@@ -97,18 +100,74 @@ pub(super) enum IndexDestination {
     Pinecone,
     /// The Weaviate server that the settings name.
     Weaviate,
+    /// The bucket for indexes that the settings name.
+    S3,
 }
 
 impl IndexDestination {
     /// Returns its kind in words and the name of its index in answers, unless it is a folder.
     pub(super) fn shared(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Folder => None,
+            Self::Folder | Self::S3 => None,
             Self::Postgres => Some(("a database", "postgres")),
             Self::Pinecone => Some(("an index in Pinecone", "pinecone")),
             Self::Weaviate => Some(("a Weaviate server", "weaviate")),
         }
     }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BucketArgs {
+    #[command(subcommand)]
+    pub(super) command: BucketCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BucketCommand {
+    /// List the indexes.
+    List(BucketListArgs),
+    /// Remove objects that no index needs any more and that are older than a day, as every build does.
+    Clean(BucketCollectionArgs),
+    /// Remove the index of a collection, with everything that belongs to it.
+    Remove(BucketCollectionArgs),
+    /// Copy the index of a collection into a folder, for use with --index or as notebook.index.
+    Export(BucketExportArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BucketListArgs {
+    /// The settings file (.toml) that names the bucket.
+    #[arg(value_name = "SETTINGS")]
+    pub(super) root: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BucketCollectionArgs {
+    /// The settings file (.toml) that names the bucket.
+    #[arg(value_name = "SETTINGS")]
+    pub(super) root: PathBuf,
+    /// The collection. It need not have notebooks any more.
+    #[arg(value_name = "COLLECTION")]
+    pub(super) collection: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BucketExportArgs {
+    /// The settings file (.toml) that names the bucket.
+    #[arg(value_name = "SETTINGS")]
+    pub(super) root: PathBuf,
+    /// The collection.
+    #[arg(value_name = "COLLECTION")]
+    pub(super) collection: String,
+    /// Folder for the index, created if it does not exist.
+    #[arg(value_name = "DIR")]
+    pub(super) folder: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -3,7 +3,7 @@
 mod watch;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -11,10 +11,11 @@ use std::{
 };
 
 use sectile_library::{
-    LibraryError, TOP, VectorIndexing,
+    FailedPart, LibraryError, StorageError, TOP, VectorIndexing,
     filling::{self, FillJob, FillReport, fill, fill_database},
     indexing::{self, IndexReport, IndexingError, Job},
     library::Library,
+    mirror::{IndexPublishing, Publication},
     publishing::publish,
     tiers::Models,
 };
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 use super::{
     args::{IndexArgs, IndexDestination, TierName},
+    bucket::no_bucket,
     collections, failed, made_index_folder, open, require, shared_vectors,
 };
 use crate::{
@@ -36,6 +38,9 @@ use crate::{
 
 /// The most rounds over notebooks that change while the second tier is being filled.
 const MOST_ROUNDS: usize = 3;
+/// The most builds of an index in a bucket, each of which another process could win. A loser starts from the state of the
+/// winner, and then has little left to do.
+const MOST_RACES: usize = 8;
 /// The most notes at the top that are listed.
 const MOST_NAMED: usize = 10;
 
@@ -113,11 +118,23 @@ enum IndexTarget {
     Folder(PathBuf),
     /// A database or a service.
     Shared(Arc<dyn VectorIndexing>),
+    Bucket(Arc<dyn IndexPublishing>),
 }
 
 impl IndexTarget {
     /// Returns the requested destination, or else the one where a server with the same settings looks.
     fn new(opened: &OpenLibrary, args: &IndexArgs) -> Result<Self, CliError> {
+        match (args.to, &args.index, &opened.index_bucket) {
+            (Some(IndexDestination::S3), Some(_), _) => {
+                let error = "an index is either in a folder or in a bucket.";
+                return Err(CliError::usage(error).next("leave out --index or --to s3"));
+            }
+            (Some(IndexDestination::S3), None, None) => return Err(no_bucket()),
+            (Some(IndexDestination::S3) | None, None, Some(bucket)) => {
+                return Ok(Self::Bucket(Arc::clone(bucket)));
+            }
+            _ => {}
+        }
         let named = args.to.and_then(IndexDestination::shared);
         let wanted = match (named, &args.index, &opened.shared) {
             (Some((_, name)), Some(_), _) => {
@@ -149,7 +166,7 @@ impl IndexTarget {
 
     fn has_second_tier(&self) -> bool {
         match self {
-            Self::Folder(_) => true,
+            Self::Folder(_) | Self::Bucket(_) => true,
             Self::Shared(shared) => shared.has_second_tier(),
         }
     }
@@ -253,6 +270,9 @@ impl IndexRun<'_> {
             IndexTarget::Shared(shared) => {
                 publish(job, &**shared, &listed, editor::now).map_err(IndexingError::Notebooks)
             }
+            IndexTarget::Bucket(bucket) => self.in_bucket(&**bucket, collection, |folder| {
+                indexing::update(job, folder, &listed, editor::now)
+            }),
         };
         bar.finish_and_clear();
         report.map_err(|error| explained_with(error, "another process is writing this index."))
@@ -280,6 +300,9 @@ impl IndexRun<'_> {
             IndexTarget::Shared(shared) => {
                 fill_database(job, &**shared).map_err(IndexingError::Notebooks)
             }
+            IndexTarget::Bucket(bucket) => {
+                self.in_bucket(&**bucket, collection, |folder| fill(job, folder))
+            }
         };
         bar.finish();
         let busy = "another process is filling the transformer tier of this index.";
@@ -295,6 +318,40 @@ impl IndexRun<'_> {
             .next("run the same command again to continue from there"));
         }
         Ok(filled)
+    }
+}
+
+impl IndexRun<'_> {
+    /// Changes an index of a bucket with `work`, in the folder where it is checked out, and publishes it. If another process
+    /// publishes first, the work starts from there.
+    fn in_bucket<T>(
+        &self,
+        bucket: &dyn IndexPublishing,
+        collection: &str,
+        work: impl Fn(&Path) -> Result<T, IndexingError>,
+    ) -> Result<T, IndexingError> {
+        let stop = || self.is_stopped();
+        let failed = |error| {
+            let at = FailedPart::Index(bucket.kind());
+            IndexingError::Notebooks(LibraryError::of_storage(error, at))
+        };
+        for _ in 0..MOST_RACES {
+            let mut build = bucket.begin(collection, &stop).map_err(failed)?;
+            if let Some(why) = build.remade() {
+                tell(format_args!("{}  rebuilt: {why}\n", visible(collection)));
+            }
+            let done = work(build.folder())?;
+            match build.publish(&stop).map_err(failed)? {
+                Publication::Published | Publication::Unchanged => return Ok(done),
+                Publication::Superseded => tell(format_args!(
+                    "{}  another process published this index first; starting from there\n",
+                    visible(collection)
+                )),
+            }
+        }
+        Err(failed(StorageError::failed(
+            "Other processes keep publishing this index. Build it in one place at a time.",
+        )))
     }
 }
 

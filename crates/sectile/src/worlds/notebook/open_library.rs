@@ -13,7 +13,10 @@ use std::{
 };
 
 use sectile_library::{
-    ArtifactStorage, NotebookStorage, VectorIndexing, folder::FolderStorage, library::Library,
+    ArtifactStorage, NotebookStorage, VectorIndexing,
+    folder::FolderStorage,
+    library::Library,
+    mirror::{IndexMirror, IndexPublishing},
     open_collections::IndexStorage,
 };
 use sectile_vault::Walk;
@@ -32,6 +35,8 @@ pub(crate) struct OpenLibrary {
     pub(crate) folder: Option<Arc<FolderStorage>>,
     /// The database or the service of its vectors, if they are in one.
     pub(crate) shared: Option<Arc<dyn VectorIndexing>>,
+    /// The bucket of its indexes, if they are in one.
+    pub(crate) index_bucket: Option<Arc<dyn IndexPublishing>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
 }
@@ -53,6 +58,7 @@ impl OpenLibrary {
             library: Arc::new(Library::of(Arc::clone(&folder))),
             folder: Some(folder),
             shared: None,
+            index_bucket: None,
             index: None,
         })
     }
@@ -91,10 +97,13 @@ impl OpenLibrary {
             (None, Some(service)) => Some(servers.service(service)?),
             (None, None) => None,
         };
+        let index_bucket = settings.index_bucket.as_ref();
+        let index_bucket = index_bucket.map(|settings| servers.indexes(settings));
         Ok(Self {
             library: Arc::new(Library::new(notebooks, artifacts)),
             folder: root.filter(|_| settings.bucket.is_none()),
             shared,
+            index_bucket: index_bucket.transpose()?,
             index: settings.index.clone(),
         })
     }
@@ -108,10 +117,17 @@ impl OpenLibrary {
 
     /// Returns the location of its indexes.
     pub(crate) fn indexes(&self, given: Option<&Path>) -> IndexStorage {
-        match &self.shared {
-            Some(shared) if given.is_none() => {
+        if given.is_some() {
+            return IndexStorage::Folder(self.index_folder(given));
+        }
+        match (&self.shared, &self.index_bucket) {
+            (Some(shared), _) => {
                 let shared: Arc<dyn VectorIndexing> = Arc::clone(shared);
                 IndexStorage::Shared(shared)
+            }
+            (None, Some(bucket)) => {
+                let mirror: Arc<dyn IndexMirror> = Arc::<dyn IndexPublishing>::clone(bucket);
+                IndexStorage::Mirrored(mirror)
             }
             _ => IndexStorage::Folder(self.index_folder(given)),
         }

@@ -6,7 +6,9 @@ mod storages;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
-use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceSettings};
+use sectile_backends::{
+    IndexBucketSettings, PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceSettings,
+};
 use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,7 @@ pub(crate) use self::storages::S3Section;
 use self::storages::{ArtifactStorageSection, NotebookStorageSection, VectorStorageSection};
 use crate::settings::{
     ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader, SettingsSection, ValueOrigin,
-    numbers,
+    cache_folder, numbers,
 };
 
 /// The notebook world.
@@ -82,6 +84,8 @@ pub(crate) struct NotebookSettings {
     pub(crate) postgres: Option<PostgresSettings>,
     /// Service of the vectors, if they are in one.
     pub(crate) service: Option<ServiceSettings>,
+    /// Bucket of the indexes, if they are in one.
+    pub(crate) index_bucket: Option<Box<IndexBucketSettings>>,
     /// Folder of the indexes, if it is not next to the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: Constraints,
@@ -115,6 +119,7 @@ impl SettingsSection for NotebookSection {
         let artifacts = mistakes.take(self.artifacts(reader, root));
         let postgres = mistakes.take(postgres(reader, &self.vector_storage));
         let service = mistakes.take(services::service(reader, &self.vector_storage));
+        let index_bucket = mistakes.take(index_bucket(reader, &self.vector_storage));
         let shared_secret = mistakes.take(self.shared_secret(reader));
         let (
             Some((root, bucket)),
@@ -124,6 +129,9 @@ impl SettingsSection for NotebookSection {
             Some(shared_secret),
         ) = (notebooks, artifacts, postgres, service, shared_secret)
         else {
+            return Err(mistakes);
+        };
+        let Some(index_bucket) = index_bucket else {
             return Err(mistakes);
         };
         let mut storage_limits = BTreeMap::new();
@@ -142,6 +150,7 @@ impl SettingsSection for NotebookSection {
             artifacts,
             postgres,
             service,
+            index_bucket,
             index: reader.place("notebook.index", &self.index),
             constraints: self.constraints,
             shared_secret,
@@ -249,9 +258,10 @@ fn postgres(
             ));
         }
         "pgvector" => {}
+        "s3" => return Ok(None),
         kind if services::kind(kind).is_some() => return Ok(None),
         _ => {
-            return Err(reader.refuse(&key("type"), "embedded, pgvector, pinecone or weaviate"));
+            return Err(reader.refuse(&key("type"), "embedded, pgvector, s3, pinecone or weaviate"));
         }
     }
     let password = reader.secret(
@@ -275,6 +285,36 @@ fn postgres(
             format!("like postgres://user@host:5432/database, without a password ({problem})"),
         )),
     }
+}
+
+/// Returns the bucket of the indexes, if they are in one.
+fn index_bucket(
+    reader: SettingsReader<'_>,
+    raw: &VectorStorageSection,
+) -> Result<Option<Box<IndexBucketSettings>>, ConfigError> {
+    let key = |name: &str| format!("{VECTORS}.{name}");
+    if raw.kind != "s3" {
+        if raw.path.is_empty() {
+            return Ok(None);
+        }
+        return Err(reader.refuse(&key("path"), format!("empty unless {VECTORS}.type is s3")));
+    }
+    if !raw.connection.is_empty() {
+        return Err(reader.refuse(&key("connection"), "empty for s3, which needs no database"));
+    }
+    let bucket = s3(reader, VECTORS, "s3", (&raw.path, &raw.s3))?;
+    let cache = reader.place(&key("cache"), &raw.cache);
+    let cache = cache.or_else(|| Some(cache_folder()?.join("sectile").join("s3-indexes")));
+    let cache = cache.ok_or_else(|| {
+        reader.refuse(
+            &key("cache"),
+            "a folder, because this user has no cache folder",
+        )
+    })?;
+    Ok(Some(Box::new(IndexBucketSettings {
+        max_cache_bytes: raw.cache_mib << 20,
+        ..IndexBucketSettings::new(bucket, cache)
+    })))
 }
 
 /// Returns the bucket that the section `section` of the settings describes.

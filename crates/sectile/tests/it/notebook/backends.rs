@@ -9,7 +9,7 @@ mod services;
 use serde_json::{Value, json};
 
 use super::{Client, Library, dice::Dice, stable, tour::tour};
-use crate::fixture::{Backends, Era, Stdio, Where, initialize, wait_for};
+use crate::fixture::{Backends, Era, Stdio, Where, initialize, sectile, wait_for};
 
 /// A client of a server on standard input and output.
 fn client<'a>(library: &'a Library, backends: &Backends, era: Era) -> Client<'a> {
@@ -145,6 +145,86 @@ fn which_index_answers_is_told() {
     let active = &described["retrieval"]["active"];
     assert_eq!(active["index"], "postgres", "{active}");
     assert_eq!(active["vectors"], "exact", "{active}");
+}
+
+#[test]
+fn an_index_in_a_bucket_is_told_listed_exported_and_removed() {
+    let library = Library::rich();
+    let backends = Backends::start(Where::mirrored(false), &library.vault);
+    let settings = library.vault.config(&backends.settings());
+    let run = |arguments: &[&str]| {
+        let mut command = sectile();
+        let output = command.args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        (output.status.success(), said, complaint)
+    };
+    let file = settings.to_str().unwrap();
+    let list = ["notebook", "bucket", "list", file, "--json"];
+    assert_eq!(run(&list), (true, "[]\n".to_owned(), String::new()));
+    let export = library.vault.outside().join("export");
+    let export = export.to_str().unwrap();
+    let (is_done, _, complaint) = run(&["notebook", "bucket", "export", file, "lab", export]);
+    assert!(
+        !is_done && complaint.contains("has no index of this collection"),
+        "{complaint}"
+    );
+    backends.fill(&library.vault);
+    let mut client = client(&library, &backends, Era::Handshake);
+    client.enter("lab");
+    let found = client.search("ice on the lake");
+    assert_eq!(found["metadata"]["index_location"], "s3", "{found}");
+    let described = client.call("describe_world", json!({}));
+    let active = &described["retrieval"]["active"];
+    assert_eq!(active["index"], "s3", "{active}");
+    assert_eq!(active["vectors"], "exact", "{active}");
+
+    let (_, listed, _) = run(&list);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let named = |one: &Value| one["collection_id"] == "lab";
+    assert!(listed.as_array().unwrap().iter().any(named), "{listed}");
+    let (is_done, _, complaint) = run(&["notebook", "bucket", "export", file, "lab", export]);
+    assert!(is_done, "{complaint}");
+    let search = [
+        "notebook",
+        "search",
+        file,
+        "lab",
+        "ice on the lake",
+        "--json",
+    ];
+    let (is_done, copied, complaint) = run(&search);
+    assert!(is_done, "{complaint}");
+    let exported = run(&[&search[..], &["--index", export]].concat());
+    let hits = |said: &str| {
+        let answer: Value = serde_json::from_str(said).unwrap();
+        answer["results"].clone()
+    };
+    assert_eq!(hits(&exported.1), hits(&copied));
+    let (is_done, cleaned, _) = run(&["notebook", "bucket", "clean", file, "lab", "--json"]);
+    assert!(is_done);
+    let cleaned: Value = serde_json::from_str(&cleaned).unwrap();
+    assert_eq!(
+        (&cleaned["removed"], &cleaned["recent"]),
+        (&json!(0), &json!(0))
+    );
+    let remove = ["notebook", "bucket", "remove", file, "lab", "--json"];
+    assert_eq!(run(&remove).1, "{\"removed\":true}\n");
+    assert_eq!(run(&remove).1, "{\"removed\":false}\n");
+    // The server goes on with what it has open, and quotes what is there.
+    let found = client.search("ice on the lake");
+    let id = found["results"][0]["reference_id"].clone();
+    let quoted = client.call("fetch_passage", json!({ "source_id": id }));
+    assert_eq!(quoted["integrity"]["verified"], true);
+    let (is_done, _, complaint) =
+        run(&["notebook", "index", file, "--to", "s3", "--index", export]);
+    assert!(
+        !is_done && complaint.contains("either in a folder or in a bucket"),
+        "{complaint}"
+    );
+    let (is_done, said, complaint) = run(&["doctor", "--config", file]);
+    let said = said + &complaint;
+    assert!(said.contains("has no index"), "{is_done} {said}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use sectile_backends::{PostgresSettings, S3Settings, ServiceSettings};
-use sectile_library::VectorIndexing;
+use sectile_backends::{IndexBucketSettings, PostgresSettings, S3Settings, ServiceSettings};
+use sectile_library::{VectorIndexing, mirror::IndexPublishing};
 
 use super::{Bucket, OpenError};
 
@@ -20,6 +20,13 @@ impl Servers {
     }
 
     pub(super) fn bucket(&self, _: &S3Settings) -> Result<Bucket, OpenError> {
+        Err(left_out())
+    }
+
+    pub(super) fn indexes(
+        &self,
+        _: &IndexBucketSettings,
+    ) -> Result<Arc<dyn IndexPublishing>, OpenError> {
         Err(left_out())
     }
 

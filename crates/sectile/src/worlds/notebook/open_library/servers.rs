@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use sectile_backends::{
-    BlockingRuntime, ObjectStorage, Postgres, PostgresSettings, S3Settings, ServiceSettings,
-    vector_service,
+    BlockingRuntime, BucketIndexes, IndexBucketSettings, ObjectStorage, Postgres, PostgresSettings,
+    S3Settings, ServiceSettings, vector_service,
 };
-use sectile_library::{VectorIndexing, tiers::Models};
+use sectile_library::{VectorIndexing, mirror::IndexPublishing, tiers::Models};
 
 use super::{Bucket, OpenError};
 
@@ -25,6 +25,19 @@ impl Servers {
         })?;
         let objects = Arc::new(objects);
         Ok((Arc::<ObjectStorage>::clone(&objects), objects))
+    }
+
+    pub(super) fn indexes(
+        &self,
+        settings: &IndexBucketSettings,
+    ) -> Result<Arc<dyn IndexPublishing>, OpenError> {
+        let opened = BucketIndexes::new(settings, self.0.clone()).map_err(|problem| {
+            OpenError::failed(format_args!(
+                "the bucket of the indexes cannot be used: {problem}."
+            ))
+            .next("correct [notebook.vector_storage] in the settings file")
+        });
+        Ok(Arc::new(opened?))
     }
 
     pub(super) fn database(

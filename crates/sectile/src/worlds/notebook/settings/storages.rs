@@ -22,7 +22,8 @@ pub(crate) struct NotebookStorageSection {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct VectorStorageSection {
     /// Type of storage: `embedded` (with the indexes, or in memory), or one that several servers can share: `pgvector` (a
-    /// PostgreSQL database with that extension), `pinecone` or `weaviate`.
+    /// PostgreSQL database with that extension), `s3` (whole indexes in a bucket, of which every server has a copy),
+    /// `pinecone` or `weaviate`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// For `pgvector`, the database, without a password: `postgres://user@host:5432/database?sslmode=require`.
@@ -58,6 +59,17 @@ pub(crate) struct VectorStorageSection {
     /// Number of candidate chunks that are ranked, from words and from meaning each. In collections with no more chunks,
     /// all are ranked.
     pub(crate) candidates: usize,
+    /// For `s3`, the bucket of the indexes, optionally with a folder in it: `bucket/folder`. The storage has to honour
+    /// conditional writes.
+    pub(crate) path: String,
+    /// For `s3`, the folder of the copies on this machine, relative to the settings file. If empty, `sectile/s3-indexes` in
+    /// the cache folder of the user.
+    pub(crate) cache: String,
+    /// For `s3`, the maximum size of the copies that are searched, in MiB. The least recently used ones make room.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub(crate) cache_mib: u64,
+    /// For `s3`, access to the bucket.
+    pub(crate) s3: S3Section,
 }
 
 /// Storage of derived artifacts.
@@ -134,6 +146,10 @@ impl Default for VectorStorageSection {
             statement_timeout_ms: 10_000,
             exact_below: 20_000,
             candidates: 400,
+            path: String::new(),
+            cache: String::new(),
+            cache_mib: 8_192,
+            s3: S3Section::default(),
         }
     }
 }
