@@ -45,6 +45,10 @@ pub(crate) struct VectorStorageSection {
     /// Number of candidate chunks that are ranked, from words and from meaning each. In collections with no more chunks,
     /// all are ranked.
     pub(crate) candidates: usize,
+    /// Memory for vectors and word lists of large collections, in megabytes; 0 for none. A collection whose vectors fit into
+    /// half of it is searched faster, and all its vectors are compared.
+    #[schemars(range(min = 0, max = 65_536))]
+    pub(crate) cache_mb: usize,
 }
 
 /// Storage of derived artifacts.
@@ -115,6 +119,7 @@ impl Default for VectorStorageSection {
             statement_timeout_ms: 10_000,
             exact_below: 20_000,
             candidates: 400,
+            cache_mb: 128,
         }
     }
 }
