@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
-use sectile_library::{SearchQuery, VectorQuery, VectorSearch as _, tiers::Models};
+use sectile_library::{LocatedChunk, SearchQuery, VectorQuery, VectorSearch as _, tiers::Models};
 use sectile_test_servers::{MemoryS3, Postgres as Database};
 use serde_json::json;
 
@@ -36,6 +36,8 @@ const INDEXES: &str = "indexes";
 const STARTS: usize = 5;
 /// The number of questions for each combination of storages.
 const ASKED: usize = 200;
+/// The number of questions whose hits are compared with those among all chunks, which takes half a second each.
+const COMPARED: usize = 40;
 /// All tables that a load fills.
 const TABLES: [&str; 4] = ["chunk", "posting", "term", "notebook"];
 
@@ -335,6 +337,41 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
         if state.is_exact { "exact" } else { "graph" }
     );
     report.ratio(&what, search, bare, 3.0);
+    recall(report, &settings, questions)
+}
+
+/// Compares the ten best hits with those among all chunks.
+fn recall(report: &mut Report, settings: &PostgresSettings, questions: &[String]) -> Result<()> {
+    let best = |candidates: usize| -> Result<Vec<Vec<(LocatedChunk, u64)>>> {
+        let settings = PostgresSettings {
+            candidates,
+            ..settings.clone()
+        };
+        let index = Postgres::new(&settings, BlockingRuntime::new()?, Models::built_in()?)?;
+        let best = questions.iter().take(COMPARED).map(|text| {
+            let query = SearchQuery::parse(text)?;
+            let found = index.search(&VectorQuery {
+                collection: LIBRARY,
+                query: &query,
+                most: 10,
+                stop: &|| false,
+            })?;
+            let hits = found.hits.into_iter();
+            Ok(hits.map(|hit| (hit.located, hit.fused)).collect())
+        });
+        best.collect()
+    };
+    let (usual, all) = (best(settings.candidates)?, best(usize::MAX)?);
+    let count: usize = all.iter().map(Vec::len).sum();
+    let pairs = usual.iter().zip(&all);
+    let same = pairs.map(|(usual, all)| all.iter().filter(|hit| usual.contains(hit)).count());
+    let share = same.sum::<usize>() as f64 / count.max(1) as f64;
+    let what = format!("of the ten best among all chunks, for {COMPARED} questions, found");
+    report.line(
+        &what,
+        &format!("{:.1} % (target 99 % or more)", share * 100.0),
+        Verdict::at_least(share, 0.99),
+    );
     Ok(())
 }
 

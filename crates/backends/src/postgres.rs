@@ -4,12 +4,14 @@
 //! same rules as in the embedded engine. Where all chunks are candidates, the results are the same.
 
 mod batch;
+mod cache;
 mod failure;
 mod filling;
 mod graph;
 mod rows;
 mod schema;
 mod search;
+mod selection;
 mod session;
 mod tenants;
 pub(crate) mod terms;
@@ -30,10 +32,11 @@ use sectile_retrieval::{Embedder, record_rules};
 pub use self::tenants::PostgresTenants;
 use self::{
     batch::{Batch, BatchBuilder},
+    cache::CandidateCache,
     failure::{PostgresFailure, PostgresFailureKind},
     filling::PostgresFilling,
     rows::{CollectionRow, LOCATED},
-    search::{ReadTransaction, SearchRequest, Vocabularies},
+    search::{ReadTransaction, SearchCaches, SearchRequest, Vocabularies},
     session::Sessions,
     terms::TermChanges,
     update::Writer,
@@ -75,6 +78,7 @@ struct PostgresTuning {
     statement_timeout: Duration,
     candidates: usize,
     exact_below: u64,
+    cache_bytes: usize,
     batch: usize,
 }
 
@@ -93,6 +97,7 @@ pub struct Postgres {
     /// The time that a read may take in all.
     reading: Duration,
     vocabularies: Vocabularies,
+    candidates: CandidateCache,
 }
 
 impl Postgres {
@@ -117,10 +122,12 @@ impl Postgres {
                 statement_timeout: settings.statement_timeout,
                 candidates: settings.candidates.max(1),
                 exact_below: settings.exact_below,
+                cache_bytes: settings.cache_bytes,
                 batch: settings.batch,
             },
             reading: settings.connect_timeout + settings.statement_timeout * 2,
             vocabularies: Vocabularies::default(),
+            candidates: CandidateCache::new(settings.cache_bytes),
         })
     }
 
@@ -221,6 +228,13 @@ impl Postgres {
 }
 
 impl Postgres {
+    fn caches(&self) -> SearchCaches<'_> {
+        SearchCaches {
+            vocabularies: &self.vocabularies,
+            candidates: &self.candidates,
+        }
+    }
+
     fn asked<'q>(&self, question: &VectorQuery<'q>) -> SearchRequest<'q> {
         SearchRequest {
             collection: question.collection,
@@ -239,7 +253,7 @@ impl Postgres {
         let asked = self.asked(question);
         self.read(question.stop, async || {
             let session = self.sessions.take().await?;
-            let offered = search::offered(session, &asked, &self.rules, &self.vocabularies).await?;
+            let offered = search::offered(session, &asked, &self.rules, self.caches()).await?;
             Ok(offered.ok_or(StorageError::CollectionNotFound)?.rows.len())
         })
     }
@@ -262,7 +276,7 @@ impl VectorSearch for Postgres {
         let asked = self.asked(question);
         self.read(question.stop, async || {
             let session = self.sessions.take().await?;
-            let found = search::search(session, &asked, &self.rules, &self.vocabularies).await?;
+            let found = search::search(session, &asked, &self.rules, self.caches()).await?;
             Ok(found.ok_or(StorageError::CollectionNotFound)?)
         })
     }

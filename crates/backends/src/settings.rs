@@ -202,6 +202,9 @@ pub struct PostgresSettings {
     pub exact_below: u64,
     /// The number of candidates by words, and also by meaning.
     pub candidates: usize,
+    /// The memory for vectors and lists of large collections. A collection whose vectors do not fit into half of it is searched
+    /// by the database alone.
+    pub cache_bytes: usize,
     /// The number of chunks sent at a time when an index is written. Each takes some 3 kB, three times.
     pub batch: usize,
 }
@@ -219,6 +222,7 @@ impl PostgresSettings {
             connect_timeout: Duration::from_secs(5),
             exact_below: 20_000,
             candidates: 400,
+            cache_bytes: 128 << 20,
             batch: 3_000,
         }
     }

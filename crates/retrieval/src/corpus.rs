@@ -12,6 +12,7 @@ mod explanation;
 mod records;
 mod search;
 mod segment;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub use self::{
     records::{Candidate, Record, RecordBuilder, VectorRecord, record_rules, search_candidates},
     search::{ChunkHit, FUSION, NEARNESS, NearChunk, SearchResults},
     segment::{Chunk, ChunkDigest, Segment, SegmentBuilder},
+    selection::ChunkScores,
 };
 use crate::lexical::{LivePassages, Query, Segments};
 

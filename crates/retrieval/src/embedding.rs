@@ -5,6 +5,7 @@
 
 mod file;
 mod fixed_table;
+mod packed;
 mod pieces;
 mod scripts;
 mod transformer;
@@ -14,7 +15,7 @@ use std::sync::LazyLock;
 
 use sectile_markdown::Digest;
 
-pub use self::{fixed_table::StaticModel, transformer::TransformerModel};
+pub use self::{fixed_table::StaticModel, packed::PackedVectors, transformer::TransformerModel};
 
 /// An embedding: as many numbers as the model has dimensions, from -127 to 127.
 pub type Vector = Vec<i8>;

@@ -22,6 +22,7 @@ mod segments;
 mod spelling;
 mod terms;
 
+pub(crate) use self::field::MOST_WEIGHT;
 use self::terms::Posting;
 pub(crate) use self::{
     candidates::Candidates,

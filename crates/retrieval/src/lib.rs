@@ -24,13 +24,14 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkDigest, ChunkHit, Corpus, DocumentLocation, FUSION, HitExplanation,
-    NEARNESS, NearChunk, RankedScore, RankingBasis, Record, RecordBuilder, SearchExplanation,
-    SearchResults, Segment, SegmentBuilder, VectorRecord, record_rules, search_candidates,
+    Candidate, Chunk, ChunkDigest, ChunkHit, ChunkScores, Corpus, DocumentLocation, FUSION,
+    HitExplanation, NEARNESS, NearChunk, RankedScore, RankingBasis, Record, RecordBuilder,
+    SearchExplanation, SearchResults, Segment, SegmentBuilder, VectorRecord, record_rules,
+    search_candidates,
 };
 pub use embedding::{
-    Embedder, EmbeddingReader, MeaningWeight, ModelError, StaticModel, TransformerModel, Vector,
-    built_in, check_built_in, transformer,
+    Embedder, EmbeddingReader, MeaningWeight, ModelError, PackedVectors, StaticModel,
+    TransformerModel, Vector, built_in, check_built_in, transformer,
 };
 pub use lenient_query::LenientQuery;
 pub use lexical::{

@@ -5,7 +5,7 @@ use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{Candidate, Chunk, VectorKey};
 use tokio_postgres::Row;
 
-use super::{PostgresTuning, SecondModel, failure::PostgresFailure};
+use super::{PostgresTuning, SecondModel, cache::is_cached, failure::PostgresFailure};
 
 /// The columns that [`located`] reads.
 pub(super) const LOCATED: &str =
@@ -15,7 +15,7 @@ pub(super) const LOCATED: &str =
 pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.words";
 
 /// The failure for a row that this program did not write.
-fn damaged() -> PostgresFailure {
+pub(super) fn damaged() -> PostgresFailure {
     PostgresFailure::other(
         "The index in PostgreSQL is damaged. Run `sectile notebook index --to postgres` to rebuild it.",
     )
@@ -56,6 +56,8 @@ pub(super) struct CollectionRow {
     /// The fingerprint of the model whose second tier is complete, if there is one.
     pub(super) tier: Option<Vec<u8>>,
     pub(super) tier_graph: bool,
+    pub(super) tombstones: i64,
+    pub(super) compacted: i64,
 }
 
 impl CollectionRow {
@@ -82,6 +84,8 @@ impl CollectionRow {
             meaning: row.try_get("meaning")?,
             tier: row.try_get("tier")?,
             tier_graph: row.try_get("tier_graph")?,
+            tombstones: row.try_get("tombstones")?,
+            compacted: row.try_get("compacted")?,
         }))
     }
 
@@ -97,11 +101,12 @@ impl CollectionRow {
             Some(second) => (Tier::Transformer, second.model, self.tier_graph),
             None => (Tier::Static, rules.first, self.has_graph),
         };
+        let dimensions = model.dimensions();
         Ok(BackendState {
             as_of: self.as_of,
             notebooks: whole(self.notebooks)?,
             chunks: whole(self.chunks)?,
-            is_exact: !has_graph,
+            is_exact: !has_graph || is_cached(rules.cache_bytes, self.chunks, dimensions),
             unseen: 0,
             tier,
             model: model.name(),

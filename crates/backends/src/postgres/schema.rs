@@ -35,6 +35,7 @@ const INDEX: SchemaHistory = SchemaHistory {
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
 ];
 
 /// The message for a database without the schema, or with an incomplete one.

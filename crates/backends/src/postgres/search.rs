@@ -6,16 +6,18 @@ use parking_lot::Mutex;
 use pgvector::HalfVector;
 use sectile_library::{BackendState, LocatedChunk, LocatedHit, LocatedHits};
 use sectile_retrieval::{
-    Candidate, Lookup, MOST_CORRECTED, MeaningWeight, Query, Statistics, Vector, Vocabulary,
+    Candidate, Clue, Lookup, MOST_CORRECTED, MeaningWeight, Query, Statistics, Vector, Vocabulary,
     search_candidates,
 };
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresTuning,
+    cache::CandidateCache,
     failure::PostgresFailure,
     rows::{self, CollectionRow, LOCATED, WORDS},
     schema,
+    selection::{self, ClueKey, SelectedChunks},
     session::Session,
     terms::{hash, key},
 };
@@ -40,6 +42,7 @@ const COUNTS: &str = "
     SELECT 2, term, stem, chunks FROM sectile.term
         WHERE collection = (SELECT id FROM sectile.collection WHERE name = $1) AND kind = 't' AND stem = ANY($3)
     ORDER BY 1, 2";
+const CUSTOM_PLAN: &str = "SET LOCAL plan_cache_mode = force_custom_plan";
 const VOCABULARY: &str = "SELECT term, chunks FROM sectile.term
     WHERE collection = $1 AND kind = 't' ORDER BY term";
 
@@ -104,6 +107,24 @@ impl ReadTransaction {
         Ok(begun.map(|(reading, _)| reading))
     }
 
+    /// Runs a query.
+    pub(super) async fn query(
+        &self,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, PostgresFailure> {
+        let client = self.session.client()?;
+        let statement = client.prepare_cached(statement).await?;
+        Ok(client.query(&statement, parameters).await?)
+    }
+
+    /// Lets the database plan the queries that follow for the values at hand: such a plan knows which partial index applies,
+    /// and which words are rare.
+    pub(super) async fn plan_for_values(&self) -> Result<(), PostgresFailure> {
+        let client = self.session.client()?;
+        Ok(client.batch_execute(CUSTOM_PLAN).await?)
+    }
+
     /// Runs the last query of this transaction, and ends it.
     pub(super) async fn last(
         self,
@@ -139,10 +160,10 @@ async fn begin(
     let (set, head) = tokio::try_join!(client.prepare_cached(NAME), client.prepare_cached(HEAD))?;
     let count = client.prepare_cached(COUNTS).await?;
     let ef = rules.candidates.clamp(1, MOST_OF_A_GRAPH);
-    // A plan for the values at hand knows which partial index applies, and which words are rare.
+    // Planning takes longer than looking up a few rows.
     let begin = format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {};
-         SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL hnsw.ef_search = {ef}",
+         SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL jit = off; SET LOCAL hnsw.ef_search = {ef}",
         rules.statement_timeout.as_millis(),
     );
     let set_parameters: [&(dyn ToSql + Sync); 1] = [&name];
@@ -184,23 +205,32 @@ pub(super) struct SearchRequest<'a> {
 pub(super) struct SearchResponse {
     /// The candidate chunks.
     pub(super) rows: Vec<Row>,
+    /// What is known about them here, if they were selected here.
+    selected: Option<SelectedChunks>,
     statistics: Statistics,
     state: BackendState,
     meaning: Option<QueryMeaning>,
 }
 
 /// The meaning of a query for the model of the tier that answers.
-struct QueryMeaning {
-    vector: Vector,
-    weight: MeaningWeight,
+pub(super) struct QueryMeaning {
+    pub(super) vector: Vector,
+    pub(super) weight: MeaningWeight,
     /// The vectors to compare with, if they are those of the second tier.
-    second: Option<SecondTierRows>,
+    pub(super) second: Option<SecondTierRows>,
 }
 
 /// The rows of a collection's vectors in the second tier.
-struct SecondTierRows {
-    collection: i64,
-    model: Vec<u8>,
+pub(super) struct SecondTierRows {
+    pub(super) collection: i64,
+    pub(super) model: Vec<u8>,
+}
+
+/// What earlier searches left in memory.
+#[derive(Clone, Copy)]
+pub(super) struct SearchCaches<'a> {
+    pub(super) vocabularies: &'a Vocabularies,
+    pub(super) candidates: &'a CandidateCache,
 }
 
 impl QueryMeaning {
@@ -223,7 +253,7 @@ pub(super) async fn offered(
     session: Session,
     asked: &SearchRequest<'_>,
     rules: &PostgresTuning,
-    vocabularies: &Vocabularies,
+    caches: SearchCaches<'_>,
 ) -> Result<Option<SearchResponse>, PostgresFailure> {
     let counts = LookupKeys::of(&asked.query.lookup());
     let begun = ReadTransaction::begin(session, asked.collection, rules, Some(&counts)).await?;
@@ -242,7 +272,7 @@ pub(super) async fn offered(
     let mut unknown = statistics.unknown(asked.query);
     unknown.truncate(MOST_CORRECTED);
     if !unknown.is_empty() {
-        let vocabulary = vocabularies.of(&reading).await?;
+        let vocabulary = caches.vocabularies.of(&reading).await?;
         let nearest = unknown.into_iter().map(|word| {
             let nearest = vocabulary.nearest(&word);
             (word, nearest)
@@ -250,9 +280,23 @@ pub(super) async fn offered(
         statistics.nearest = nearest.collect();
         count_nearest(&reading.session, asked.collection, &mut statistics).await?;
     }
-    let rows = candidates(reading, asked.query, meaning.as_ref(), &statistics, rules).await?;
+    let clues = match collection.chunks <= most_candidates(rules) {
+        true => Vec::new(),
+        false => clue_keys(asked.query, &statistics),
+    };
+    let cache = caches.candidates;
+    let selected = selection::select(&reading, &clues, meaning.as_ref(), (cache, rules)).await?;
+    let rows = match &selected {
+        Some(selected) => {
+            reading
+                .last(selection::FETCH, &[&selected.collection, &selected.ids])
+                .await?
+        }
+        None => candidates(reading, &clues, meaning.as_ref(), rules).await?,
+    };
     Ok(Some(SearchResponse {
         rows,
+        selected,
         statistics,
         state,
         meaning,
@@ -264,11 +308,12 @@ pub(super) async fn search(
     session: Session,
     asked: &SearchRequest<'_>,
     rules: &PostgresTuning,
-    vocabularies: &Vocabularies,
+    caches: SearchCaches<'_>,
 ) -> Result<Option<LocatedHits>, PostgresFailure> {
-    let offered = offered(session, asked, rules, vocabularies).await?;
+    let offered = offered(session, asked, rules, caches).await?;
     let Some(SearchResponse {
         rows,
+        selected,
         statistics,
         state,
         meaning,
@@ -276,7 +321,11 @@ pub(super) async fn search(
     else {
         return Ok(None);
     };
-    let candidates: Vec<Candidate> = rows.iter().map(rows::candidate).collect::<Result<_, _>>()?;
+    let candidate = |row: &Row| match &selected {
+        Some(selected) => selected.candidate(row, meaning.as_ref()),
+        None => rows::candidate(row),
+    };
+    let candidates: Vec<Candidate> = rows.iter().map(candidate).collect::<Result<_, _>>()?;
     let meaning = meaning
         .as_ref()
         .map(|meaning| (meaning.vector.as_slice(), meaning.weight));
@@ -298,7 +347,9 @@ pub(super) async fn search(
     }
     Ok(Some(LocatedHits {
         hits,
-        total: found.total,
+        total: selected
+            .map_or(0, |selected| selected.total)
+            .max(found.total),
         has_meaning: found.has_meaning,
         remarks: found.remarks,
         state,
@@ -353,39 +404,49 @@ async fn count_nearest(
     add_counts(statistics, &rows)
 }
 
-/// Returns the candidate chunks, in the order of equally good hits.
+/// Returns the clues of a query by the hash of their list.
+fn clue_keys(query: &Query, statistics: &Statistics) -> Vec<ClueKey> {
+    let required = query.required();
+    let is_required = |clue: &Clue| match clue {
+        Clue::Term(term) => required.contains(term),
+        Clue::Stem(_) => false,
+    };
+    let mut keys: HashMap<i64, ClueKey> = HashMap::new();
+    for (clue, weight) in query.clues(statistics) {
+        let hash = hash(&clue);
+        let known = keys.entry(hash).or_insert(ClueKey {
+            hash,
+            ..ClueKey::default()
+        });
+        let weight = i32::try_from(weight).unwrap_or(i32::MAX);
+        known.weight = known.weight.saturating_add(weight);
+        known.is_required |= is_required(&clue);
+    }
+    let mut keys: Vec<ClueKey> = keys.into_values().collect();
+    keys.sort_unstable_by_key(|key| key.hash);
+    keys
+}
+
+fn most_candidates(rules: &PostgresTuning) -> i64 {
+    i64::try_from(rules.candidates).unwrap_or(i64::MAX)
+}
+
+/// Returns the candidate chunks that the database selects, in the order of equally good hits.
 async fn candidates(
     reading: ReadTransaction,
-    query: &Query,
+    clues: &[ClueKey],
     meaning: Option<&QueryMeaning>,
-    statistics: &Statistics,
     rules: &PostgresTuning,
 ) -> Result<Vec<Row>, PostgresFailure> {
-    let most = i64::try_from(rules.candidates).unwrap_or(i64::MAX);
+    let most = most_candidates(rules);
     let collection = reading.collection.id;
     let is_complete = reading.collection.chunks <= most;
-    let clues = match is_complete {
-        true => Vec::new(),
-        false => query.clues(statistics),
-    };
-    let required = query.required();
-    let is_required = |clue: &sectile_retrieval::Clue| match clue {
-        sectile_retrieval::Clue::Term(term) => required.contains(term),
-        sectile_retrieval::Clue::Stem(_) => false,
-    };
-    let mut keys: HashMap<i64, (i32, i32)> = HashMap::new();
-    for (clue, weight) in &clues {
-        let known = keys.entry(hash(clue)).or_default();
-        known.0 = known
-            .0
-            .saturating_add(i32::try_from(*weight).unwrap_or(i32::MAX));
-        known.1 |= i32::from(is_required(clue));
-    }
-    let mut keys: Vec<(i64, (i32, i32))> = keys.into_iter().collect();
-    keys.sort_unstable();
-    let hashes: Vec<i64> = keys.iter().map(|(hash, _)| *hash).collect();
-    let weights: Vec<i32> = keys.iter().map(|(_, (weight, _))| *weight).collect();
-    let musts: Vec<i32> = keys.iter().map(|(_, (_, must))| *must).collect();
+    let hashes: Vec<i64> = clues.iter().map(|clue| clue.hash).collect();
+    let weights: Vec<i32> = clues.iter().map(|clue| clue.weight).collect();
+    let musts: Vec<i32> = clues
+        .iter()
+        .map(|clue| i32::from(clue.is_required))
+        .collect();
     let vector = meaning.map(|meaning| half(&meaning.vector));
     let second = meaning.and_then(|meaning| meaning.second.as_ref());
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&collection];
@@ -411,7 +472,9 @@ async fn candidates(
         (Some(_), None) => CandidateVectors::First,
         (Some(_), Some(_)) => CandidateVectors::Second,
     };
-    let statement = statement(is_complete, has_words, vectors);
+    let has_tombstones = reading.collection.tombstones > 0;
+    let statement = statement(is_complete, (has_words, has_tombstones), vectors);
+    reading.plan_for_values().await?;
     reading.last(&statement, &parameters).await
 }
 
@@ -427,7 +490,11 @@ enum CandidateVectors {
 }
 
 /// Returns the statement that selects the candidates.
-fn statement(is_complete: bool, has_words: bool, vectors: CandidateVectors) -> String {
+fn statement(
+    is_complete: bool,
+    (has_words, has_tombstones): (bool, bool),
+    vectors: CandidateVectors,
+) -> String {
     let before = if is_complete { 1 } else { 2 };
     let vector = before + if has_words { 3 } else { 0 } + 1;
     let (meaning, model) = (vector + 1, vector + 2);
@@ -443,14 +510,22 @@ fn statement(is_complete: bool, has_words: bool, vectors: CandidateVectors) -> S
             "JOIN sectile.meaning m ON m.collection = ${meaning} AND m.model = ${model} AND m.key = c.key"
         ),
     };
+    let living = match has_tombstones {
+        true => {
+            "WHERE NOT EXISTS (SELECT FROM sectile.tombstone t WHERE t.collection = $1 AND t.chunk = listed.chunk)"
+        }
+        false => "",
+    };
     // Sums of `int4` are fast; those of `bigint` would be `numeric`, added digit by digit.
-    let words = "words AS (
+    let words = format!(
+        "words AS (
             SELECT listed.chunk, sum(listed.must) AS musts, sum(listed.score) AS score
             FROM (
                 SELECT unnest(p.chunks) AS chunk, k.must, unnest(p.weights) * k.weight AS score
                 FROM unnest($3::int8[], $4::int4[], $5::int4[]) AS k (hash, weight, must)
                 JOIN sectile.posting p ON p.collection = $1 AND p.hash = k.hash
             ) listed
+            {living}
             GROUP BY listed.chunk
             ORDER BY musts DESC, score DESC
             FETCH FIRST $2 ROWS WITH TIES
@@ -458,7 +533,8 @@ fn statement(is_complete: bool, has_words: bool, vectors: CandidateVectors) -> S
             SELECT c.id FROM words JOIN sectile.chunk c ON c.collection = $1 AND c.id = words.chunk
             ORDER BY words.musts DESC, words.score DESC, c.path, c.number
             LIMIT $2
-        )";
+        )"
+    );
     let near = match vectors {
         CandidateVectors::None | CandidateVectors::First => format!(
             "near AS MATERIALIZED (

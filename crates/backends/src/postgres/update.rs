@@ -16,6 +16,10 @@ use super::{
 
 /// The number of term rows written at a time.
 const TERMS: usize = 10_000;
+/// Lists are compacted when there are more tombstones than this, and than one for every [`TOMBSTONE_SHARE`] chunks: rewriting
+/// all lists takes seconds, while removed chunks cost a search a little.
+const TOMBSTONES: i64 = 1_000;
+const TOMBSTONE_SHARE: i64 = 4;
 
 const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock($1)";
@@ -45,12 +49,28 @@ const UNLISTED: &str = "WITH gone AS (
         FROM unnest($2::int8[], $3::int4[], $4::int4[]) AS gone (hash, block, chunk) GROUP BY hash, block
     )
     UPDATE sectile.posting p SET (chunks, weights) = (
-        SELECT coalesce(array_agg(l.chunk), '{}'), coalesce(array_agg(l.weight), '{}')
+        SELECT coalesce(array_agg(l.chunk ORDER BY l.chunk), '{}'), coalesce(array_agg(l.weight ORDER BY l.chunk), '{}')
         FROM unnest(p.chunks, p.weights) AS l (chunk, weight) WHERE l.chunk <> ALL (gone.chunks)
     )
     FROM gone WHERE p.collection = $1 AND p.hash = gone.hash AND p.block = gone.block";
 const EMPTY: &str =
     "DELETE FROM sectile.posting WHERE collection = $1 AND hash = ANY($2) AND chunks = '{}'";
+const REMOVED_CHUNKS: &str = "INSERT INTO sectile.tombstone (collection, revision, chunk, block)
+    SELECT $1, $2, * FROM unnest($3::int4[], $4::int4[])";
+const TOMBSTONE_ARRAYS: &str =
+    "SELECT array_agg(chunk ORDER BY chunk) AS chunks, array_agg(DISTINCT block) AS blocks
+    FROM sectile.tombstone WHERE collection = $1";
+/// Rewrites all lists with removed chunks. These are one value, which the database compares by a hash table; a subquery would
+/// be evaluated for each list and take six times as long.
+const COMPACTED: &str = "UPDATE sectile.posting p SET (chunks, weights) = (
+        SELECT coalesce(array_agg(l.chunk ORDER BY l.chunk), '{}'), coalesce(array_agg(l.weight ORDER BY l.chunk), '{}')
+        FROM unnest(p.chunks, p.weights) AS l (chunk, weight) WHERE l.chunk <> ALL ($2::int4[])
+    )
+    WHERE p.collection = $1 AND p.block = ANY ($3::int4[]) AND EXISTS (
+        SELECT FROM unnest(p.chunks) AS l (chunk) WHERE l.chunk = ANY ($2::int4[])
+    )";
+const ALL_EMPTY: &str = "DELETE FROM sectile.posting WHERE collection = $1 AND chunks = '{}'";
+const NO_TOMBSTONES: &str = "DELETE FROM sectile.tombstone WHERE collection = $1";
 const NOTEBOOKS: &str = "INSERT INTO sectile.notebook (collection, path, stamp, digest)
     SELECT $1, * FROM unnest($2::text[], $3::bytea[], $4::bytea[])
     ON CONFLICT (collection, path) DO UPDATE SET stamp = excluded.stamp, digest = excluded.digest";
@@ -70,6 +90,7 @@ const UNCOUNTED: &str = "DELETE FROM sectile.term WHERE collection = $1 AND kind
 const TOTALS: &str =
     "UPDATE sectile.collection k SET as_of = $2, revision = revision + 1, chunks = $3,
         heading_words = $4, trail_words = $5, body_words = $6, next_chunk = $7, next_block = $8,
+        tombstones = $10, compacted = CASE WHEN $11 THEN revision + 1 ELSE compacted END,
         notebooks = (SELECT count(*) FROM sectile.notebook WHERE collection = $1),
         tier = CASE WHEN NOT EXISTS (
             SELECT FROM sectile.chunk c WHERE c.collection = $1 AND c.id >= $9 AND NOT EXISTS (
@@ -80,7 +101,8 @@ const TOTALS: &str =
 /// The vectors of the second tier, which a rebuilt collection keeps.
 const FORGOTTEN: &str = "DELETE FROM sectile.meaning WHERE collection = $1";
 /// The other tables with rows of a collection, the collection itself last.
-const CLEARED: [&str; 5] = [
+const CLEARED: [&str; 6] = [
+    NO_TOMBSTONES,
     "DELETE FROM sectile.posting WHERE collection = $1",
     "DELETE FROM sectile.term WHERE collection = $1",
     "DELETE FROM sectile.chunk WHERE collection = $1",
@@ -158,6 +180,10 @@ pub(super) struct Writer {
     is_new: bool,
     /// The first free number for a chunk.
     first: i32,
+    /// Whether removed chunks get tombstones, because lists may be too long to be rewritten for each.
+    has_tombstones: bool,
+    /// Whether lists were rewritten.
+    is_compacted: bool,
     /// The change of the word counts by removed chunks.
     gone: TermChanges,
     /// The number of chunks added or removed.
@@ -209,9 +235,13 @@ impl Writer {
                 made.ok_or_else(|| PostgresFailure::other("The collection could not be created."))?
             }
         };
+        let candidates = i64::try_from(rules.candidates).unwrap_or(i64::MAX);
         Ok(Self {
             session,
             is_new,
+            // No search reads the lists of a smaller one.
+            has_tombstones: collection.chunks > candidates,
+            is_compacted: false,
             first: collection.next_chunk,
             collection,
             gone: TermChanges::default(),
@@ -280,9 +310,11 @@ impl Writer {
             return Ok(());
         }
         let (mut hashes, mut blocks, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut removed: Vec<(i32, i32)> = Vec::new();
         for row in &rows {
             let lengths = rows::lengths(row)?;
             let (chunk, block): (i32, i32) = (row.try_get("id")?, row.try_get("block")?);
+            removed.push((chunk, block));
             self.gone
                 .count(&lengths, row.try_get("words")?, -1, |hash, _| {
                     hashes.push(hash);
@@ -296,6 +328,17 @@ impl Writer {
             }
         }
         let client = self.session.client()?;
+        if self.has_tombstones {
+            let revision = self.collection.revision + 1;
+            let (ids, blocks): (Vec<i32>, Vec<i32>) = removed.into_iter().unzip();
+            let statement = client.prepare_cached(REMOVED_CHUNKS).await?;
+            let added = client
+                .execute(&statement, &[&id, &revision, &ids, &blocks])
+                .await?;
+            self.collection.tombstones += i64::try_from(added).unwrap_or_default();
+            return Ok(());
+        }
+        self.is_compacted = true;
         let unlisted = client.prepare_cached(UNLISTED).await?;
         client
             .execute(&unlisted, &[&id, &hashes, &blocks, &chunks])
@@ -304,6 +347,24 @@ impl Writer {
         hashes.dedup();
         let empty = client.prepare_cached(EMPTY).await?;
         client.execute(&empty, &[&id, &hashes]).await?;
+        Ok(())
+    }
+
+    /// Removes the chunks with tombstones from their lists, if they are many.
+    async fn compact(&mut self) -> Result<(), PostgresFailure> {
+        let collection = &mut self.collection;
+        if collection.tombstones <= TOMBSTONES.max(collection.chunks / TOMBSTONE_SHARE) {
+            return Ok(());
+        }
+        let (client, id) = (self.session.client()?, &collection.id);
+        let removed = client.query_one(TOMBSTONE_ARRAYS, &[id]).await?;
+        let (chunks, blocks): (Vec<i32>, Vec<i32>) =
+            (removed.try_get("chunks")?, removed.try_get("blocks")?);
+        client.execute(COMPACTED, &[id, &chunks, &blocks]).await?;
+        client.execute(ALL_EMPTY, &[id]).await?;
+        client.execute(NO_TOMBSTONES, &[id]).await?;
+        collection.tombstones = 0;
+        self.is_compacted = true;
         Ok(())
     }
 
@@ -338,10 +399,11 @@ impl Writer {
     /// Commits everything that was written. `terms` is the change of the word counts by added chunks. Also returns whether
     /// much of the collection changed.
     pub(super) async fn finish(
-        self,
+        mut self,
         as_of: i64,
         mut terms: TermChanges,
     ) -> Result<(CollectionRow, bool), PostgresFailure> {
+        self.compact().await?;
         let client = self.session.client()?;
         let collection = &self.collection;
         terms.add(&self.gone);
@@ -362,6 +424,8 @@ impl Writer {
                     &collection.next_chunk,
                     &collection.next_block,
                     &self.first,
+                    &collection.tombstones,
+                    &self.is_compacted,
                 ],
             )
             .await?;

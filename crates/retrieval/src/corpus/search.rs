@@ -525,7 +525,7 @@ impl FusionRule {
     }
 
     /// Creates the rule for a query that could reach a lexical score, given the best that chunks have, best first.
-    fn new(weight: MeaningWeight, reachable: u64, best: [u32; LEADERS]) -> Self {
+    pub(super) fn new(weight: MeaningWeight, reachable: u64, best: [u32; LEADERS]) -> Self {
         let factor = (WHOLE << 32).div_ceil(reachable.max(1));
         let lexical = |words: u32| ((u64::from(words) * factor) >> 32).min(WHOLE);
         // How far words single out the best few: where they fail, all chunks are about equally bad.
@@ -535,6 +535,24 @@ impl FusionRule {
             factor,
             words: WHOLE - meaning,
             meaning,
+        }
+    }
+
+    /// Returns the rule by which only words count.
+    pub(super) fn words_alone() -> Self {
+        Self {
+            factor: 1 << 32,
+            words: WHOLE,
+            meaning: 0,
+        }
+    }
+
+    /// Returns the rule by which only meaning counts.
+    pub(super) fn meaning_alone() -> Self {
+        Self {
+            factor: 0,
+            words: 0,
+            meaning: WHOLE,
         }
     }
 
@@ -559,7 +577,7 @@ impl FusionRule {
 }
 
 /// Returns the best lexical scores of the chunks in `slots`, best first; 0 where there are no more.
-fn best_words(words: &[u32], slots: &[Range<usize>]) -> [u32; LEADERS] {
+pub(super) fn best_words(words: &[u32], slots: &[Range<usize>]) -> [u32; LEADERS] {
     let mut best = [0; LEADERS];
     for range in slots {
         for block in words[range.clone()].chunks(BLOCK) {
@@ -608,7 +626,7 @@ fn count_matches(
 }
 
 /// Selects the best chunks, by score and then by number. Scores are in units of 1/[`WHOLE`].
-struct TopChunks<N> {
+pub(super) struct TopChunks<N> {
     most: usize,
     number_of: N,
     /// Scores, numbers and slots: more than are wanted, so that the worst need not be found each time.
@@ -618,7 +636,7 @@ struct TopChunks<N> {
 }
 
 impl<N: Fn(usize) -> usize> TopChunks<N> {
-    fn new(most: usize, number_of: N) -> Self {
+    pub(super) fn new(most: usize, number_of: N) -> Self {
         Self {
             most,
             number_of,
@@ -628,7 +646,13 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
     }
 
     /// Considers the chunks from slot `first` on, and returns how many match.
-    fn choose(&mut self, first: usize, words: &[u32], meanings: &[u32], rule: FusionRule) -> usize {
+    pub(super) fn choose(
+        &mut self,
+        first: usize,
+        words: &[u32],
+        meanings: &[u32],
+        rule: FusionRule,
+    ) -> usize {
         let (words, last_words) = words.as_chunks::<BLOCK>();
         let (meanings, last_meanings) = meanings.as_chunks::<BLOCK>();
         let mut total = 0;
@@ -686,7 +710,7 @@ impl<N: Fn(usize) -> usize> TopChunks<N> {
     }
 
     /// Returns the slots and numbers of the best, best first.
-    fn finish(mut self) -> Vec<(usize, usize)> {
+    pub(super) fn finish(mut self) -> Vec<(usize, usize)> {
         self.cut();
         self.kept.sort_unstable();
         let kept = self.kept.into_iter();

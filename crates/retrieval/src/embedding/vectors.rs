@@ -29,6 +29,14 @@ pub(crate) fn kept(vector: &[i8]) -> Vec<u8> {
         .collect()
 }
 
+/// Packs a vector whose numbers are from -7 to 7 already.
+pub(crate) fn packed(coarse: &[i8]) -> impl Iterator<Item = u8> {
+    let (lower, upper) = coarse.split_at(kept_bytes(coarse.len()));
+    let half = |value: &i8| (value + ADDED as i8).cast_unsigned() & 15;
+    let pairs = lower.iter().zip(upper);
+    pairs.map(move |(lower, upper)| half(lower) | half(upper) << 4)
+}
+
 /// Returns the reciprocal of the length of a stored vector, with 32 fractional bits.
 pub(crate) fn inverse_length(kept: &[u8]) -> u32 {
     one_over_root(square(&coarse(kept)))

@@ -72,7 +72,7 @@ const IN_HEADING: u32 = ONE as u32 / 2;
 /// Bonus for a term in the trail, well below that of the heading.
 const IN_TRAIL: u32 = IN_HEADING / 4;
 /// The most that a term can weigh in a passage.
-pub(super) const MOST_WEIGHT: u64 = (MOST_BY_COUNT + IN_HEADING + IN_TRAIL) as u64;
+pub(crate) const MOST_WEIGHT: u64 = (MOST_BY_COUNT + IN_HEADING + IN_TRAIL) as u64;
 
 /// Extra fractional bits of a norm.
 const NORM_DIGITS: u32 = 6;

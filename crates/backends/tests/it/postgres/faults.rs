@@ -174,7 +174,7 @@ fn several_prepare_at_once() {
             one.join().unwrap().unwrap();
         }
     });
-    assert_eq!(home.sql("SELECT count(*) FROM sectile.migration"), "2");
+    assert_eq!(home.sql("SELECT count(*) FROM sectile.migration"), "3");
 }
 
 #[test]

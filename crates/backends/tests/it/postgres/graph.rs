@@ -40,6 +40,7 @@ fn a_graph_costs_less_than_a_point_of_quality() {
     let mut settings = home.settings();
     settings.candidates = 100;
     settings.exact_below = 1_000;
+    settings.cache_bytes = 0;
     let postgres = open(&settings);
     let notebooks = singles();
     assert!(!load(&postgres, "docs", &notebooks).is_exact);
@@ -66,6 +67,7 @@ fn graphs_come_and_go_with_the_size() {
     let mut settings = home.settings();
     settings.candidates = 50;
     settings.exact_below = 300;
+    settings.cache_bytes = 0;
     let postgres = open(&settings);
     let notebooks = super::fixture::notebooks(0..297);
     assert!(load(&postgres, "docs", &notebooks).is_exact);
@@ -98,6 +100,7 @@ fn the_database_uses_the_graph() {
     let mut settings = home.settings();
     settings.candidates = 50;
     settings.exact_below = 300;
+    settings.cache_bytes = 0;
     let postgres = open(&settings);
     load(&postgres, "docs", &super::fixture::notebooks(0..1_500));
     load(&postgres, "small", &super::fixture::notebooks(0..150));

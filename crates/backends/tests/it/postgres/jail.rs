@@ -6,13 +6,14 @@ use super::fixture::{
     DATABASE, Home, PASSWORD, ROLE, Text, ask, fill, found, load, models, update,
 };
 
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "collection",
     "notebook",
     "chunk",
     "term",
     "posting",
     "meaning",
+    "tombstone",
 ];
 
 fn note(body: &str) -> super::fixture::Notebooks {
@@ -31,6 +32,7 @@ fn nothing_of_another_collection_can_be_selected() {
         let second = models().second.unwrap();
         assert!(fill(&postgres, name, &notebooks, second));
     }
+    home.sql("INSERT INTO sectile.tombstone SELECT id, 1, 7, 0 FROM sectile.collection");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let url = home.server.url(ROLE, PASSWORD, DATABASE);

@@ -470,8 +470,9 @@ fn a_second_filler_is_told_and_an_update_goes_on() {
 /// Takes the database back to the version before there were tiers.
 fn downgrade(home: &Home) {
     home.sql(
-        "DROP TABLE sectile.meaning;
-        ALTER TABLE sectile.collection DROP COLUMN meaning, DROP COLUMN tier, DROP COLUMN tier_graph;
+        "DROP TABLE sectile.meaning, sectile.tombstone;
+        ALTER TABLE sectile.collection DROP COLUMN meaning, DROP COLUMN tier, DROP COLUMN tier_graph,
+            DROP COLUMN tombstones, DROP COLUMN compacted;
         ALTER TABLE sectile.chunk DROP COLUMN key;
         DELETE FROM sectile.migration WHERE version > 1",
     );
@@ -501,6 +502,7 @@ fn an_older_database_is_migrated_and_its_chunks_are_not_read_twice() {
     let mut settings = case.home.settings();
     settings.connection = case.home.server.url("reader", "pass", DATABASE);
     assert!(!settings.connection.contains(PASSWORD));
+    settings.candidates = 10;
     let models = Models {
         first: model(),
         second: Some(second),
@@ -511,6 +513,14 @@ fn an_older_database_is_migrated_and_its_chunks_are_not_read_twice() {
         (answer.state.tier, answer.hits.len()),
         (Tier::Transformer, 5)
     );
+    for name in ["one.md", "two.md"] {
+        let text = format!("# New\n\nAbout zebras in {name}.\n");
+        case.storage.write("lab", name, text.as_bytes());
+        assert_eq!(case.index().indexed, 1);
+        let answer = ask(&reader, "lab", "zebras", 5).unwrap();
+        let found = |hit: &sectile_library::LocatedHit| hit.located.notebook.as_str() == name;
+        assert!(answer.hits.iter().any(found), "{name}");
+    }
 }
 
 #[test]
@@ -526,6 +536,7 @@ fn a_large_collection_has_a_graph_of_its_second_tier() {
     let mut settings = home.settings();
     settings.candidates = 100;
     settings.exact_below = 1_000;
+    settings.cache_bytes = 0;
     let both = Models {
         first: model(),
         second: Some(second),

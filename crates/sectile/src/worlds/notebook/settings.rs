@@ -276,6 +276,7 @@ fn postgres(
         statement_timeout: Duration::from_millis(raw.statement_timeout_ms),
         exact_below: raw.exact_below,
         candidates: raw.candidates,
+        cache_bytes: raw.cache_mb << 20,
         ..PostgresSettings::new(&raw.connection)
     };
     match settings.check() {

@@ -70,6 +70,10 @@ pub(crate) struct VectorStorageSection {
     pub(crate) cache_mib: u64,
     /// For `s3`, access to the bucket.
     pub(crate) s3: S3Section,
+    /// Memory for vectors and word lists of large collections, in megabytes; 0 for none. A collection whose vectors fit into
+    /// half of it is searched faster, and all its vectors are compared.
+    #[schemars(range(min = 0, max = 65_536))]
+    pub(crate) cache_mb: usize,
 }
 
 /// Storage of derived artifacts.
@@ -150,6 +154,7 @@ impl Default for VectorStorageSection {
             cache: String::new(),
             cache_mib: 8_192,
             s3: S3Section::default(),
+            cache_mb: 128,
         }
     }
 }
