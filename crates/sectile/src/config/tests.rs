@@ -423,7 +423,7 @@ fn wrong_settings_of_notebook_are_refused() {
             "`notebook.vector_storage.type` must be embedded, pgvector or s3; other storages, such as pinecone or weaviate, are not supported.",
         ),
         (
-            "[notebook.vector_storage]\ntype = \"s3\"\n",
+            "[notebook.vector_storage]\ntype = \"s3\"\npath = \"/x\"\n",
             "`notebook.vector_storage.path` must be a bucket: `bucket`, or `bucket/folder`.",
         ),
         (
