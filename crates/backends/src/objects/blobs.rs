@@ -43,7 +43,7 @@ const PROBES: &str = ".sectile-probe";
 const WRONG_TAG: &str = "\"00000000000000000000000000000000\"";
 
 /// Objects below a prefix of a bucket. Keys are relative to the prefix. Methods block, so they must not be called from a
-/// future; clones are not needed, as all methods take `&self`.
+/// future; several threads may share one store.
 pub struct BlobStore {
     clients: BucketClients,
     keys: KeyPrefix,

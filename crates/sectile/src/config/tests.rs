@@ -443,7 +443,7 @@ fn wrong_settings_of_notebook_are_refused() {
             "`notebook.vector_storage.url` must be empty for embedded, which is not a service.",
         ),
         (
-            "[notebook.vector_storage]\ntype = \"s3\"\n",
+            "[notebook.vector_storage]\ntype = \"s3\"\npath = \"/x\"\n",
             "`notebook.vector_storage.path` must be a bucket: `bucket`, or `bucket/folder`.",
         ),
         (

@@ -128,8 +128,8 @@ pub(super) enum BucketCommand {
     List(BucketListArgs),
     /// Remove objects that no index needs any more and that are older than a day, as every build does.
     Clean(BucketCollectionArgs),
-    /// Remove the index of a collection, with everything that belongs to it.
-    Remove(BucketCollectionArgs),
+    /// Remove the index of a collection, or all of them, with everything that belongs to it.
+    Remove(BucketRemoveArgs),
     /// Copy the index of a collection into a folder, for use with --index or as notebook.index.
     Export(BucketExportArgs),
 }
@@ -152,6 +152,26 @@ pub(super) struct BucketCollectionArgs {
     /// The collection. It need not have notebooks any more.
     #[arg(value_name = "COLLECTION")]
     pub(super) collection: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BucketRemoveArgs {
+    /// The settings file (.toml) that names the bucket.
+    #[arg(value_name = "SETTINGS")]
+    pub(super) root: PathBuf,
+    /// The collection. It need not have notebooks any more.
+    #[arg(
+        value_name = "COLLECTION",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub(super) collection: Option<String>,
+    /// Remove the indexes of all collections in the bucket, or in the folder in it that the settings name.
+    #[arg(long)]
+    pub(super) all: bool,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,

@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    args::{BucketCollectionArgs, BucketCommand, BucketExportArgs, BucketListArgs},
+    args::{
+        BucketCollectionArgs, BucketCommand, BucketExportArgs, BucketListArgs, BucketRemoveArgs,
+    },
     failed, open,
 };
 use crate::cli::{
@@ -69,20 +71,34 @@ fn clean(args: &BucketCollectionArgs) -> Result<(), CliError> {
     ))
 }
 
-fn remove(args: &BucketCollectionArgs) -> Result<(), CliError> {
+fn remove(args: &BucketRemoveArgs) -> Result<(), CliError> {
     let bucket = bucket(&args.root)?;
     let interrupt = interrupt()?;
-    let was_there = bucket.remove(&args.collection, &|| interrupt.is_wanted());
-    let was_there = was_there.map_err(explained)?;
-    if args.json {
-        return print_json(&json!({ "removed": was_there }));
-    }
-    let done = match was_there {
-        true => "the index was removed",
-        false => "there was no index",
+    let stop = || interrupt.is_wanted();
+    let collections = match &args.collection {
+        Some(collection) => vec![collection.clone()],
+        None => {
+            let listed = bucket.published(&stop).map_err(explained)?;
+            listed.into_iter().map(|one| one.collection_id).collect()
+        }
     };
-    let name = StyledText(NAME, visible(&args.collection));
-    print(format_args!("{name}  {done}\n"))
+    let mut removed = Vec::new();
+    for collection in collections {
+        if bucket.remove(&collection, &stop).map_err(explained)? {
+            removed.push(collection);
+        }
+    }
+    if args.json {
+        return print_json(&json!({ "removed": removed }));
+    }
+    if removed.is_empty() {
+        return print("there was no index to remove\n");
+    }
+    let lines = removed.iter().map(|collection| {
+        let name = StyledText(NAME, visible(collection));
+        format!("{name}  the index was removed\n")
+    });
+    print(lines.collect::<String>())
 }
 
 fn export(args: &BucketExportArgs) -> Result<(), CliError> {

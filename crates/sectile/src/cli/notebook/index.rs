@@ -145,7 +145,7 @@ impl IndexTarget {
             (Some((kind, name)), None, shared) => {
                 let shared = shared.as_ref().filter(|shared| shared.name() == name);
                 let shared = shared.ok_or_else(|| {
-                    CliError::usage(format_args!("the settings do not name {kind}.")).next(&format!(
+                    CliError::usage(format_args!("the settings do not name {kind}.")).next(format_args!(
                         "give a settings file as ROOT, with [notebook.vector_storage] and its type in it: see `sectile docs search {name}`",
                     ))
                 })?;

@@ -209,8 +209,14 @@ fn an_index_in_a_bucket_is_told_listed_exported_and_removed() {
         (&json!(0), &json!(0))
     );
     let remove = ["notebook", "bucket", "remove", file, "lab", "--json"];
-    assert_eq!(run(&remove).1, "{\"removed\":true}\n");
-    assert_eq!(run(&remove).1, "{\"removed\":false}\n");
+    assert_eq!(run(&remove).1, "{\"removed\":[\"lab\"]}\n");
+    assert_eq!(run(&remove).1, "{\"removed\":[]}\n");
+    let (_, removed, _) = run(&["notebook", "bucket", "remove", file, "--all", "--json"]);
+    assert!(
+        removed.contains("journal") && !removed.contains("lab"),
+        "{removed}"
+    );
+    assert_eq!(run(&list).1, "[]\n");
     // The server goes on with what it has open, and quotes what is there.
     let found = client.search("ice on the lake");
     let id = found["results"][0]["reference_id"].clone();
