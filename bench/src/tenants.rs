@@ -184,7 +184,6 @@ fn side_by_side(report: &mut Report, bench: &Bench, places: &Places, notes: &Pat
             place_figures(&places.serve(bench, settings, notes), calls)?,
         ));
     }
-    let mut folder = None;
     for (name, mut seen) in figures {
         let text = format!(
             "first answer {:.0?} with an empty copy, {:.0?} with one; p50 / p99: fetch {:.2?} / {:.2?}, search {:.2?} / {:.2?}, edit {:.2?} / {:.2?}",
@@ -198,24 +197,6 @@ fn side_by_side(report: &mut Report, bench: &Bench, places: &Places, notes: &Pat
             per_mille(&mut seen.edit, 990),
         );
         report.seen(name, &text);
-        let middles = (middle(seen.read), middle(seen.edit));
-        match folder {
-            None => folder = Some(middles),
-            Some((read, edit)) => {
-                report.ratio(
-                    &format!("{name}: fetch, of that in a folder"),
-                    middles.0,
-                    read,
-                    3.0,
-                );
-                report.ratio(
-                    &format!("{name}: edit, of that in a folder"),
-                    middles.1,
-                    edit,
-                    5.0,
-                );
-            }
-        }
     }
     Ok(())
 }
