@@ -1,4 +1,4 @@
-//! What the emulated vector services have in common: filters, and writes that show up late.
+//! The parts that the emulated vector services share: filters, and writes that show up late.
 
 use std::collections::BTreeMap;
 

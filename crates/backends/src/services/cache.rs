@@ -1,4 +1,4 @@
-//! What is kept in memory of records that never change: chunks, and one generation of each collection.
+//! The cache of records that never change: chunks, and one generation of each collection.
 
 use std::{
     collections::{HashMap, VecDeque},

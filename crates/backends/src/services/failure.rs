@@ -21,9 +21,9 @@ pub(super) enum ServiceFailure {
     Unavailable,
     /// Part of a batch was refused.
     Partial,
-    /// The index is for other vectors. What it would have to be.
+    /// The index is for other vectors. Describes the one that is needed.
     OtherIndex(String),
-    /// The service is too old or too new. What it would have to be.
+    /// The service is too old or too new. Names the version that is needed.
     OtherVersion(String),
     /// Another status.
     Refused(u16),

@@ -2,7 +2,7 @@
 //!
 //! Nothing that readers of the old generation use is changed or removed before the commit. A run that ends before it leaves
 //! records of a generation that no manifest names. It removes them itself if it can; if it was killed, its lease is left
-//! too, and whoever takes that over removes them.
+//! too, and the process that takes that over removes them.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -50,7 +50,7 @@ pub(super) struct ServiceWriter<'a, S> {
     index: &'a ServiceIndex<S>,
     collection: String,
     tenant: String,
-    /// What this run writes, the run being the owner of the lease.
+    /// The version of everything that this run writes. The run is the owner of the lease.
     version: Version,
     /// The oldest generation that will be current.
     base: u32,

@@ -140,13 +140,15 @@ impl IndexTarget {
             (Some((_, name)), Some(_), _) => {
                 let error = "an index is either in a folder or in a database or service.";
                 let next = format!("leave out --index or --to {name}");
-                return Err(CliError::usage(error).next(&next));
+                return Err(CliError::usage(error).next(next));
             }
             (Some((kind, name)), None, shared) => {
                 let shared = shared.as_ref().filter(|shared| shared.name() == name);
                 let shared = shared.ok_or_else(|| {
-                    CliError::usage(format_args!("the settings do not name {kind}.")).next(format_args!(
-                        "give a settings file as ROOT, with [notebook.vector_storage] and its type in it: see `sectile docs search {name}`",
+                    let setting = if name == "postgres" { "pgvector" } else { name };
+                    let error = format!("the settings do not name {kind}.");
+                    CliError::usage(error).next(format!(
+                        "give a settings file as ROOT, with [notebook.vector_storage] type = \"{setting}\" in it"
                     ))
                 })?;
                 Some(shared)

@@ -20,12 +20,11 @@ use super::{
 pub(super) struct SearchScope {
     /// When the index was built, in milliseconds since 1970.
     index_as_of: i64,
-    /// Location of the index: `disk`, `memory` if there was none on disk, or the name of its backend.
+    /// Location of the index: `disk`, `memory`, or the name of its backend.
     index_location: &'static str,
     /// Number of notebooks that changed since; null until known.
     changed_not_indexed: Option<usize>,
-    /// Number of indexed passages that the search could not see, because the service that keeps the index does not show
-    /// everything yet.
+    /// Number of indexed passages that a service did not show.
     passages_not_seen: u64,
     /// Number of notebooks that are too large or unreadable, so not searched; null until known.
     notebooks_not_searched: Option<usize>,
@@ -35,7 +34,7 @@ pub(super) struct SearchScope {
     retrieval: &'static str,
     /// The tier that answered: `static` or `transformer`.
     tier: &'static str,
-    /// A sentence if another tier answered the previous search in this context; otherwise null.
+    /// A sentence if another tier answered the previous search in this context.
     tier_change: Option<String>,
 }
 

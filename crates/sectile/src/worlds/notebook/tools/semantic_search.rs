@@ -117,7 +117,7 @@ struct SearchMetadata {
     searched: SearchScope,
     /// Words of the query that no searched notebook contains.
     unknown_words: Vec<String>,
-    /// Words of the query that no searched notebook contains, and the words that were searched for instead.
+    /// Words that no searched notebook contains, and those searched for instead.
     corrected_words: Vec<CorrectedWord>,
 }
 
@@ -127,7 +127,7 @@ struct SearchMetadata {
 struct CorrectedWord {
     /// The word in the query.
     asked: String,
-    /// The words with almost the same spelling that were searched for.
+    /// Words of almost the same spelling.
     used: Vec<String>,
 }
 
