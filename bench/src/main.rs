@@ -66,10 +66,10 @@ impl Bench {
 /// A group of measurements.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-/// Groups that take long, and are measured only if they are named.
-const LONG_GROUPS: [&str; 2] = ["scale", "soak"];
+/// Groups that take long or serve another command, and are measured only if they are named.
+const LONG_GROUPS: [&str; 3] = ["scale", "soak", "units"];
 
-const GROUPS: [(&str, Group); 19] = [
+const GROUPS: [(&str, Group); 20] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -89,6 +89,7 @@ const GROUPS: [(&str, Group); 19] = [
     ("docs", docs::run),
     ("notebook", notebook::run),
     ("scale", notebook::scale::run),
+    ("units", notebook::units::run),
     ("backends", notebook::backends::run),
     ("hosted", hosted::run),
     ("clients", clients::run),
