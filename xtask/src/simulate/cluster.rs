@@ -17,7 +17,7 @@ pub(super) const DAY_CURVE: [u64; 24] = [
     10, 7, 5, 5, 6, 10, 20, 38, 62, 78, 82, 76, 62, 70, 80, 78, 70, 58, 46, 38, 34, 28, 22, 15,
 ];
 
-/// What a run is given besides the parameters.
+/// The part of a run that is not a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scenario {
     pub(super) seed: u64,
@@ -30,9 +30,9 @@ pub(super) struct Scenario {
     pub(super) fails_at: Option<usize>,
 }
 
-/// What a run counted.
+/// The counts and latencies of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct SimulationResult {
     pub(super) requests: u64,
     pub(super) answered: u64,
     /// Requests to a replica that was dead, or died before it answered.
@@ -52,7 +52,7 @@ pub(super) struct Outcome {
     pub(super) edits: Vec<u64>,
 }
 
-impl Outcome {
+impl SimulationResult {
     /// Returns a latency in ms, such that this many thousandths are not longer.
     pub(super) fn per_mille(latencies: &[u64], share: usize) -> f64 {
         let mut sorted = latencies.to_vec();
@@ -94,7 +94,7 @@ fn zipf(count: usize) -> Vec<u64> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct SimulatedRequest {
     at: u64,
     tenant: usize,
     is_edit: bool,
@@ -175,15 +175,15 @@ impl Replica {
 struct Cluster<'p> {
     parameters: &'p Parameters,
     replicas: Vec<Replica>,
-    requests: Vec<Request>,
+    requests: Vec<SimulatedRequest>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The notes of each tenant.
     notes: Vec<u64>,
-    outcome: Outcome,
+    outcome: SimulationResult,
 }
 
 /// Runs a scenario.
-pub(super) fn run(parameters: &Parameters, scenario: Scenario) -> Outcome {
+pub(super) fn run(parameters: &Parameters, scenario: Scenario) -> SimulationResult {
     let tenants = (parameters.tenants as usize).max(1);
     let sums = zipf(tenants);
     let all = sums.last().copied().unwrap_or(1);
@@ -203,7 +203,7 @@ pub(super) fn run(parameters: &Parameters, scenario: Scenario) -> Outcome {
             .collect(),
         requests: requests(parameters, &scenario, &sums),
         events: BinaryHeap::new(),
-        outcome: Outcome::default(),
+        outcome: SimulationResult::default(),
     };
     if scenario.is_warm {
         cluster.warm_up();
@@ -228,7 +228,7 @@ pub(super) fn run(parameters: &Parameters, scenario: Scenario) -> Outcome {
 }
 
 /// Makes the requests of a scenario, by their times.
-fn requests(parameters: &Parameters, scenario: &Scenario, sums: &[u64]) -> Vec<Request> {
+fn requests(parameters: &Parameters, scenario: &Scenario, sums: &[u64]) -> Vec<SimulatedRequest> {
     let mut random = Random(scenario.seed);
     let all = sums.last().copied().unwrap_or(1);
     let mut requests = Vec::new();
@@ -237,7 +237,7 @@ fn requests(parameters: &Parameters, scenario: &Scenario, sums: &[u64]) -> Vec<R
         let count = (parameters.requests * share as f64 / 1_000.0) as u64;
         requests.extend((0..count).map(|_| {
             let chosen = random.below(all);
-            Request {
+            SimulatedRequest {
                 at: hour as u64 * HOUR + random.below(HOUR),
                 tenant: sums.partition_point(|sum| *sum <= chosen),
                 is_edit: (random.below(1_000_000) as f64) < parameters.edit_share * 1e6,
@@ -305,7 +305,7 @@ impl Cluster<'_> {
             }
             Event::Arrive(number) => self.arrive(now, number),
             Event::Start(number) => {
-                let Request { replica, life, .. } = self.requests[number];
+                let SimulatedRequest { replica, life, .. } = self.requests[number];
                 if self.replicas[replica].life != life {
                     self.outcome.failed += 1;
                     return;
@@ -394,7 +394,7 @@ impl Cluster<'_> {
     }
 
     /// Returns the processor time of a request in microseconds. That of a search grows with the notes of its tenant.
-    fn processor_time(&self, request: &Request) -> u64 {
+    fn processor_time(&self, request: &SimulatedRequest) -> u64 {
         let parameters = self.parameters;
         let time = match request.is_edit {
             true => parameters.edit_ms + parameters.build_ms,
@@ -512,7 +512,7 @@ mod tests {
             requests: Vec::new(),
             events: BinaryHeap::new(),
             notes: vec![1; 300],
-            outcome: Outcome::default(),
+            outcome: SimulationResult::default(),
         };
         let places = |cluster: &Cluster<'_>| -> Vec<usize> {
             (0..300)

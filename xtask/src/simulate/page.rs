@@ -1,7 +1,7 @@
 //! The tables of a run, and the page with them.
 
 use super::{
-    cluster::{DAY_CURVE, HOUR, Outcome, SECOND, Scenario, run},
+    cluster::{DAY_CURVE, HOUR, SECOND, Scenario, SimulationResult, run},
     parameters::{MEASURED_ON, Parameters},
 };
 
@@ -130,7 +130,7 @@ fn journal(parameters: &Parameters, days: f64) -> f64 {
     gigabytes(parameters.requests * parameters.edit_share * parameters.journal_bytes * days)
 }
 
-fn costs(text: &mut String, parameters: &Parameters, usual: &Outcome) {
+fn costs(text: &mut String, parameters: &Parameters, usual: &SimulationResult) {
     let p = parameters;
     let documents = gigabytes(p.notes * p.document_bytes);
     let index = gigabytes(p.notes * p.index_bytes);
@@ -174,18 +174,18 @@ fn costs(text: &mut String, parameters: &Parameters, usual: &Outcome) {
     }
 }
 
-fn days(text: &mut String, parameters: &Parameters, [usual, failing]: [&Outcome; 2]) {
-    let mut row = |what: &str, figure: &dyn Fn(&Outcome) -> String| {
+fn days(text: &mut String, parameters: &Parameters, [usual, failing]: [&SimulationResult; 2]) {
+    let mut row = |what: &str, figure: &dyn Fn(&SimulationResult) -> String| {
         *text += &format!("| {what} | {} | {} |\n", figure(usual), figure(failing));
     };
     let latency = |latencies: &[u64]| {
         if latencies.is_empty() {
             return "none".to_owned();
         }
-        let [half, slow] = [500, 990].map(|share| Outcome::per_mille(latencies, share));
+        let [half, slow] = [500, 990].map(|share| SimulationResult::per_mille(latencies, share));
         format!("{half:.0}, {slow:.0}")
     };
-    let in_postgres = |outcome: &Outcome| {
+    let in_postgres = |outcome: &SimulationResult| {
         let saved = 2.0 * parameters.put_ms - parameters.transaction_ms;
         let edits = &outcome.edits;
         let edits: Vec<u64> = edits
@@ -194,7 +194,9 @@ fn days(text: &mut String, parameters: &Parameters, [usual, failing]: [&Outcome;
             .collect();
         latency(&edits)
     };
-    let peak = |outcome: &Outcome| outcome.requests as f64 * DAY_CURVE[PEAK] as f64 / 1e3 / 3_600.0;
+    let peak = |outcome: &SimulationResult| {
+        outcome.requests as f64 * DAY_CURVE[PEAK] as f64 / 1e3 / 3_600.0
+    };
     row("requests", &|one| one.requests.to_string());
     row("requests/s in the busiest hour", &|one| {
         format!("{:.1}", peak(one))
@@ -242,7 +244,7 @@ fn sizes(text: &mut String, parameters: &Parameters, size: f64, seed: u64) -> Op
     let cores = parameters.replicas * parameters.cores;
     let busy = 100.0 * outcome.busy as f64 / (cores * HOUR as f64);
     let hits = share(outcome.hits, outcome.hits + outcome.misses);
-    let p = Outcome::per_mille;
+    let p = SimulationResult::per_mille;
     let warm = p(&outcome.warm, 990);
     let documents = gigabytes(parameters.notes * parameters.document_bytes);
     let stored = documents + journal(parameters, 365.0);
