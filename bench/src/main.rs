@@ -67,8 +67,8 @@ impl Bench {
 /// A group of measurements.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-/// Groups that take long, and are measured only if they are named.
-const LONG_GROUPS: [&str; 2] = ["scale", "soak"];
+/// Groups that take long or serve another command, and are measured only if they are named.
+const LONG_GROUPS: [&str; 3] = ["scale", "soak", "units"];
 
 const GROUPS: [(&str, Group); 20] = [
     ("parse", |report, bench| {
@@ -90,6 +90,7 @@ const GROUPS: [(&str, Group); 20] = [
     ("docs", docs::run),
     ("notebook", notebook::run),
     ("scale", notebook::scale::run),
+    ("units", notebook::units::run),
     ("backends", notebook::backends::run),
     ("hosted", hosted::run),
     ("clients", clients::run),

@@ -10,6 +10,7 @@ pub(crate) mod prose;
 pub(crate) mod scale;
 mod search;
 mod start;
+pub(crate) mod units;
 pub(crate) mod words;
 
 use anyhow::{Result, ensure};

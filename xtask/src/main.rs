@@ -32,6 +32,7 @@ mod replay;
 mod servers;
 mod services;
 mod sets;
+mod simulate;
 mod site;
 mod tidy;
 mod typos;
@@ -95,6 +96,8 @@ enum Chore {
     Sets,
     /// Measure speed, as ratios against something run at the same time. Needs an idle machine.
     Bench(bench::BenchArgs),
+    /// Compute what ten million notes of ten thousand tenants cost and how fast they answer, from unit costs.
+    Simulate(simulate::SimulateArgs),
     /// Do again what people did to Markdown in git histories: edits, merges and renames, with Sectile.
     Replay(replay::ReplayArgs),
     /// Make the machine fail under the program: system calls, power, disk, memory, kills and pauses.
@@ -142,6 +145,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Services(args) => services::run(repo, &args),
         Chore::Sets => sets::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
+        Chore::Simulate(args) => simulate::run(repo, &args),
         Chore::Replay(args) => replay::run(repo, &args),
         Chore::Faults(args) => faults::run(repo, &args),
         Chore::Fuzz(args) => fuzz::run(repo, &args),

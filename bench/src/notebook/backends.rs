@@ -249,6 +249,16 @@ fn load(
     // A graph is built when something changes in a collection that is large enough and has none yet.
     library.edit(0, 1)?;
     let graph = to_database(&places.all[1].1)?.elapsed;
+    let bytes = database.sql(
+        NAME,
+        "SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+        WHERE relnamespace = 'sectile'::regnamespace AND relkind = 'r'",
+    );
+    let bytes = bytes.trim().parse::<u64>()? / library.count as u64;
+    report.seen(
+        "tables, indexes and graph in PostgreSQL",
+        &format!("{bytes} bytes a note"),
+    );
     library.restore(0)?;
     let back = to_database(&places.all[1].1)?.elapsed;
     report.seen(

@@ -1,5 +1,6 @@
 //! The worlds, and the one table of them, which the command line, the settings and the manual read.
 
+mod buckets;
 pub(crate) mod desk;
 pub(crate) mod docs;
 mod editing;

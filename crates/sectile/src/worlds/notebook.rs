@@ -40,7 +40,7 @@ use self::{
 pub(crate) use self::{
     open::ENTRY,
     open_library::OpenLibrary,
-    settings::{ArtifactLocation, Constraints, NotebookSection, NotebookSettings, S3Section, s3},
+    settings::{ArtifactLocation, Constraints, NotebookSection, NotebookSettings},
 };
 
 /// State of the world.

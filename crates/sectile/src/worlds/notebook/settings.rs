@@ -6,17 +6,17 @@ mod storages;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
-use sectile_backends::{
-    IndexBucketSettings, PostgresSettings, S3Credentials, S3Settings, S3Style, ServiceSettings,
-};
+use sectile_backends::{IndexBucketSettings, PostgresSettings, S3Settings, ServiceSettings};
 use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::storages::S3Section;
 use self::storages::{ArtifactStorageSection, NotebookStorageSection, VectorStorageSection};
-use crate::settings::{
-    ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader, SettingsSection, ValueOrigin,
-    cache_folder, numbers,
+use crate::{
+    settings::{
+        ConfigError, ConfigErrors, LEAST_SECRET_BYTES, SettingsReader, SettingsSection,
+        ValueOrigin, cache_folder, numbers,
+    },
+    worlds::buckets::s3,
 };
 
 /// The notebook world.
@@ -276,7 +276,7 @@ fn postgres(
         statement_timeout: Duration::from_millis(raw.statement_timeout_ms),
         exact_below: raw.exact_below,
         candidates: raw.candidates,
-        cache_bytes: raw.cache_mb << 20,
+        cache_bytes: raw.memory_mib << 20,
         ..PostgresSettings::new(&raw.connection)
     };
     match settings.check() {
@@ -316,65 +316,4 @@ fn index_bucket(
         max_cache_bytes: raw.cache_mib << 20,
         ..IndexBucketSettings::new(bucket, cache)
     })))
-}
-
-/// Returns the bucket that the section `section` of the settings describes.
-pub(crate) fn s3(
-    reader: SettingsReader<'_>,
-    section: &str,
-    kind: &str,
-    (path, raw): (&str, &S3Section),
-) -> Result<S3Settings, ConfigError> {
-    let key = |name: &str| format!("{section}.s3.{name}");
-    let path_key = format!("{section}.path");
-    let path = path.strip_prefix("s3://").unwrap_or(path);
-    let (bucket, prefix) = path.split_once('/').unwrap_or((path, ""));
-    if bucket.is_empty() {
-        return Err(reader.refuse(&path_key, "a bucket: `bucket`, or `bucket/folder`"));
-    }
-    let secret = |name: &str, file: &str, variable: &str| {
-        reader.secret(
-            (&key(&format!("{name}_file")), file),
-            (&key(&format!("{name}_env")), variable),
-        )
-    };
-    let access = secret("access_key", &raw.access_key_file, &raw.access_key_env)?;
-    let hidden = secret("secret_key", &raw.secret_key_file, &raw.secret_key_env)?;
-    let token = secret("session_token", "", &raw.session_token_env)?;
-    let credentials = match (access, hidden) {
-        (Some(access), Some(hidden)) => Some(S3Credentials {
-            access_key: access.reveal().to_owned(),
-            secret: hidden.reveal().to_owned(),
-            session_token: token.map(|token| token.reveal().to_owned()),
-        }),
-        (None, None) => None,
-        (Some(_), None) => {
-            let expected = "set, here or as secret_key_env, when there is an access key";
-            return Err(reader.refuse(&key("secret_key_file"), expected));
-        }
-        (None, Some(_)) => {
-            let expected = "set, here or as access_key_env, when there is a secret key";
-            return Err(reader.refuse(&key("access_key_file"), expected));
-        }
-    };
-    let endpoint = match kind {
-        "supabase" => S3Settings::supabase_endpoint(&raw.endpoint),
-        _ => raw.endpoint.clone(),
-    };
-    let settings = S3Settings {
-        region: raw.region.clone(),
-        prefix: prefix.to_owned(),
-        style: raw.virtual_hosted.then_some(S3Style::VirtualHosted),
-        credentials,
-        allow_http: raw.allow_http,
-        proxy: reader.proxy(&key("proxy"), &raw.proxy)?,
-        extra_roots: reader.text(&key("ca_file"), &raw.ca_file)?,
-        max_note_bytes: reader.max_note_bytes,
-        timeout: Duration::from_millis(raw.timeout_ms),
-        ..S3Settings::new(endpoint, bucket)
-    };
-    match settings.check() {
-        Ok(()) => Ok(settings),
-        Err(problem) => Err(reader.refuse(&path_key, format!("a usable bucket ({problem})"))),
-    }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     settings::{ConfigError, SettingsReader, cache_folder},
-    worlds::notebook::{S3Section, s3},
+    worlds::buckets::{S3Section, s3},
 };
 
 /// The section of the settings.

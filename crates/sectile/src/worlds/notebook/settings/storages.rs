@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::worlds::buckets::S3Section;
+
 /// Storage of the notebooks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -70,10 +72,10 @@ pub(crate) struct VectorStorageSection {
     pub(crate) cache_mib: u64,
     /// For `s3`, access to the bucket.
     pub(crate) s3: S3Section,
-    /// Memory for vectors and word lists of large collections, in megabytes; 0 for none. A collection whose vectors fit into
+    /// Memory for vectors and word lists of large collections, in MiB; 0 for none. A collection whose vectors fit into
     /// half of it is searched faster, and all its vectors are compared.
     #[schemars(range(min = 0, max = 65_536))]
-    pub(crate) cache_mb: usize,
+    pub(crate) memory_mib: usize,
 }
 
 /// Storage of derived artifacts.
@@ -88,37 +90,6 @@ pub(crate) struct ArtifactStorageSection {
     pub(crate) path: String,
     /// Access to the bucket.
     pub(crate) s3: S3Section,
-}
-
-/// Access to a bucket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct S3Section {
-    /// URL of the storage, such as `https://storage.example`; for `supabase`, the URL of the project. If empty, AWS in the
-    /// given region.
-    pub(crate) endpoint: String,
-    /// Region of the bucket. May be empty if `endpoint` is set.
-    pub(crate) region: String,
-    /// Whether the bucket name is part of the host name instead of the path.
-    pub(crate) virtual_hosted: bool,
-    /// Whether an unencrypted (`http`) endpoint is allowed.
-    pub(crate) allow_http: bool,
-    /// File with the access key. If empty, `access_key_env` is used.
-    pub(crate) access_key_file: String,
-    /// Environment variable with the access key. If empty, requests are not signed.
-    pub(crate) access_key_env: String,
-    /// File with the secret key. If empty, `secret_key_env` is used.
-    pub(crate) secret_key_file: String,
-    /// Environment variable with the secret key.
-    pub(crate) secret_key_env: String,
-    /// Environment variable with the session token of temporary credentials. If empty, none is sent.
-    pub(crate) session_token_env: String,
-    /// HTTP proxy, such as `http://proxy.example:3128`. If empty, none is used.
-    pub(crate) proxy: String,
-    /// File with certificates (PEM) to trust in addition to the well-known ones.
-    pub(crate) ca_file: String,
-    /// Time limit for one request, in milliseconds.
-    pub(crate) timeout_ms: u64,
 }
 
 impl Default for NotebookStorageSection {
@@ -154,7 +125,7 @@ impl Default for VectorStorageSection {
             cache: String::new(),
             cache_mib: 8_192,
             s3: S3Section::default(),
-            cache_mb: 128,
+            memory_mib: 128,
         }
     }
 }
@@ -165,25 +136,6 @@ impl Default for ArtifactStorageSection {
             kind: "filesystem".to_owned(),
             path: String::new(),
             s3: S3Section::default(),
-        }
-    }
-}
-
-impl Default for S3Section {
-    fn default() -> Self {
-        Self {
-            endpoint: String::new(),
-            region: String::new(),
-            virtual_hosted: false,
-            allow_http: false,
-            access_key_file: String::new(),
-            access_key_env: String::new(),
-            secret_key_file: String::new(),
-            secret_key_env: String::new(),
-            session_token_env: String::new(),
-            proxy: String::new(),
-            ca_file: String::new(),
-            timeout_ms: 10_000,
         }
     }
 }
