@@ -95,10 +95,10 @@ impl SnapshotCache {
 
 /// Chunks by tenant and id; the oldest are dropped first.
 #[derive(Default)]
-pub(super) struct ChunkCache(Mutex<CachedChunks>);
+pub(super) struct ChunkCache(Mutex<ServiceChunkCache>);
 
 #[derive(Default)]
-struct CachedChunks {
+struct ServiceChunkCache {
     chunks: HashMap<Arc<str>, Arc<StoredChunk>>,
     order: VecDeque<Arc<str>>,
     bytes: usize,
