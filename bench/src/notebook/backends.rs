@@ -158,7 +158,10 @@ fn load(
         WHERE relnamespace = 'sectile'::regnamespace AND relkind = 'r'",
     );
     let bytes = bytes.trim().parse::<u64>()? / library.count as u64;
-    report.seen("tables, indexes and graph in PostgreSQL", &format!("{bytes} bytes a note"));
+    report.seen(
+        "tables, indexes and graph in PostgreSQL",
+        &format!("{bytes} bytes a note"),
+    );
     library.restore(0)?;
     let back = to_database(&places.all[1].1)?.elapsed;
     report.seen(
