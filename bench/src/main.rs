@@ -70,7 +70,7 @@ type Group = fn(&mut Report, &Bench) -> Result<()>;
 /// Groups that take long or serve another command, and are measured only if they are named.
 const LONG_GROUPS: [&str; 3] = ["scale", "soak", "units"];
 
-const GROUPS: [(&str, Group); 20] = [
+const GROUPS: [(&str, Group); 21] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
