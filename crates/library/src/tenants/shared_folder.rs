@@ -343,6 +343,10 @@ fn pause(attempt: u32) {
     }
 }
 
+fn handles<'s>(states: impl Iterator<Item = &'s CopyState>) -> Vec<Arc<EditableFolder>> {
+    states.map(|state| Arc::clone(&state.folder)).collect()
+}
+
 /// Reads, and publishes the ids that were given out. Returns `None` if it has to be done again.
 fn read_once<T>(
     folders: &[Arc<SharedFolder>],
@@ -354,10 +358,7 @@ fn read_once<T>(
     for at in order {
         guards.insert(*at, folders[*at].current(stop)?);
     }
-    let handles: Vec<Arc<EditableFolder>> = guards
-        .values()
-        .map(|state| Arc::clone(&state.folder))
-        .collect();
+    let handles = handles(guards.values().map(|state| &**state));
     let answer = work(&handles);
     drop(handles);
     let mut grown = Vec::new();
@@ -389,10 +390,7 @@ fn write_once<T>(
     for at in order {
         guards.insert(*at, folders[*at].current_alone(stop)?);
     }
-    let handles: Vec<Arc<EditableFolder>> = guards
-        .values()
-        .map(|state| Arc::clone(&state.folder))
-        .collect();
+    let handles = handles(guards.values().map(|state| &**state));
     let answer = match catch_unwind(AssertUnwindSafe(|| work(&handles))) {
         Ok(answer) => answer,
         Err(panic) => {

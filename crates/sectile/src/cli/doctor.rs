@@ -22,6 +22,7 @@ use crate::{
     config::{self, Settings},
     files,
     worlds::{
+        desk::open_store,
         docs::{
             DocsSettings,
             sources::{DocsSources, SourceOptions},
@@ -145,6 +146,16 @@ fn desk(
         (setting, &root.location)
     });
     let mut problems = 0;
+    if let Some(store) = &desk.store {
+        let ready = open_store(store).map_err(|error| error.message);
+        match ready.and_then(|store| store.ready().map_err(|error| error.to_string())) {
+            Ok(()) => good("desk: the store of tenants can be used")?,
+            Err(what) => {
+                problems += 1;
+                bad(&format!("desk: {what}"))?;
+            }
+        }
+    }
     for (setting, location) in alone.chain(named) {
         match editable(location) {
             Ok(()) => {
