@@ -27,8 +27,8 @@ pub(super) use self::{copies::TenantCopies, open::open};
 use super::{
     DeskWorld, describe,
     errors::{
-        self, BUSY_TENANT, CANCELLED, COPY_UNUSABLE, OUTCOME_UNKNOWN, OVER_QUOTA,
-        STORE_UNAVAILABLE, failure,
+        self, BUSY, CANCELLED, COPY_UNUSABLE, OUTCOME_UNKNOWN, OVER_QUOTA, STORE_UNAVAILABLE,
+        failure,
     },
     prompts, resources,
     roots::DeskRoot,
@@ -189,7 +189,7 @@ impl TenantDesk {
 fn tenant_failure(error: &SharedFolderError) -> Failure {
     let what = error.to_string();
     let row = match error {
-        SharedFolderError::Busy => &BUSY_TENANT,
+        SharedFolderError::Busy => &BUSY,
         SharedFolderError::Cancelled => &CANCELLED,
         SharedFolderError::OverQuota { .. } => &OVER_QUOTA,
         SharedFolderError::NotFound | SharedFolderError::Store { .. } => &STORE_UNAVAILABLE,

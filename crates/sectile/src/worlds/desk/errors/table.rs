@@ -231,9 +231,6 @@ rows! {
         OVER_QUOTA: TooLarge, "over_quota",
             "The change would make the folder larger than it may be. Nothing was written.",
             "Delete what is no longer needed, or ask the operator for more room.";
-        BUSY_TENANT: Conflict, "busy",
-            "Other calls keep the folder busy. Nothing was written.",
-            "Call again in a moment.";
         COPY_UNUSABLE: Unavailable, "copy_unusable",
             "The server cannot keep its working copy of the documents. Nothing was written.",
             "Call again; if it fails again, ask the operator to check the disk of the server.";

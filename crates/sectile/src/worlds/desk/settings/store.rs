@@ -42,8 +42,6 @@ pub(crate) struct StoreSection {
     pub(crate) statement_timeout_ms: u64,
     /// For `s3`, the bucket, optionally with a folder: `bucket/folder`.
     pub(crate) path: String,
-    /// Access to the bucket.
-    pub(crate) s3: S3Section,
     /// Tenant of callers that are bound to none by their key, token or role. Empty: they see nothing.
     pub(crate) tenant: String,
     /// Folder for the working copies of the tenants, relative to the settings file. Empty: `sectile-tenants` in your cache
@@ -58,6 +56,8 @@ pub(crate) struct StoreSection {
     /// Maximum size of a tenant's files, in bytes.
     #[schemars(range(min = 1, max = 1_099_511_627_776_u64))]
     pub(crate) max_bytes: u64,
+    /// For `s3`, access to the bucket.
+    pub(crate) s3: S3Section,
 }
 
 impl Default for StoreSection {
@@ -72,12 +72,12 @@ impl Default for StoreSection {
             connect_timeout_ms: 5_000,
             statement_timeout_ms: 10_000,
             path: String::new(),
-            s3: S3Section::default(),
             tenant: String::new(),
             copies: String::new(),
             max_open: 64,
             max_files: 20_000,
             max_bytes: 1 << 30,
+            s3: S3Section::default(),
         }
     }
 }

@@ -70,12 +70,12 @@ pub(crate) struct VectorStorageSection {
     /// For `s3`, the maximum size of the copies that are searched, in MiB. The least recently used ones make room.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) cache_mib: u64,
-    /// For `s3`, access to the bucket.
-    pub(crate) s3: S3Section,
     /// Memory for vectors and word lists of large collections, in MiB; 0 for none. A collection whose vectors fit into
     /// half of it is searched faster, and all its vectors are compared.
     #[schemars(range(min = 0, max = 65_536))]
     pub(crate) memory_mib: usize,
+    /// For `s3`, access to the bucket.
+    pub(crate) s3: S3Section,
 }
 
 /// Storage of derived artifacts.
@@ -124,8 +124,8 @@ impl Default for VectorStorageSection {
             path: String::new(),
             cache: String::new(),
             cache_mib: 8_192,
-            s3: S3Section::default(),
             memory_mib: 128,
+            s3: S3Section::default(),
         }
     }
 }
