@@ -31,7 +31,7 @@ fn default_docs_are_embedded_and_read_back_byte_for_byte() {
     let mut client = manual(&vault);
     let listed = client.ask("resources/list", json!({}));
     let resources = listed["result"]["resources"].as_array().unwrap();
-    assert_eq!(resources.len(), 18, "{listed}");
+    assert_eq!(resources.len(), 19, "{listed}");
     for resource in resources {
         let uri = text(&resource["uri"]);
         let slug = uri.strip_prefix("sectile://docs/").unwrap();
