@@ -218,7 +218,7 @@ const ONLY_IN_FOLDERS: [&str; 9] = [
 ];
 
 /// Runs the tests of the desk on stores of tenants.
-fn stores(repo: &Repo) -> Result<Option<String>> {
+pub(crate) fn stores(repo: &Repo) -> Result<Option<String>> {
     if !has_nextest() {
         return Ok(Some(
             "not run: cargo-nextest, which selects the tests, is missing".to_owned(),

@@ -90,6 +90,8 @@ enum Chore {
     Eval(eval::DataArgs),
     /// Install the real servers that tests use: PostgreSQL with pgvector, and an S3 server.
     Servers,
+    /// Run the tests of the desk on stores of tenants, which must be installed.
+    Stores,
     /// Run the official clients of vector services against our emulators, or check an index in a real account.
     Services(services::ServicesArgs),
     /// Make more test sets for searches, from documentation in Debian packages.
@@ -142,6 +144,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
         Chore::Remote => remote::run(repo),
         Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),
+        Chore::Stores => ci::stores(repo),
         Chore::Services(args) => services::run(repo, &args),
         Chore::Sets => sets::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
