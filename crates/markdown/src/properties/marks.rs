@@ -53,7 +53,9 @@ impl MarkReader {
         {
             let end = memchr2(b'\n', b'\r', &text.as_bytes()[range.start..]);
             let end = end.map_or(text.len(), |end| range.start + end);
-            let span = Span::new(start, end);
+            // The range of an indented item without text starts before its indentation.
+            let indentation = text[start..end].len() - text[start..end].trim_start().len();
+            let span = Span::new(start + indentation, end);
             self.tasks.push(Task { span, is_done });
         }
     }

@@ -110,6 +110,7 @@ fn what_only_looks_like_a_tag_is_not_one() {
 #[test]
 fn tasks_are_items_with_a_box() {
     for (text, expected) in [
+        (" - [ ] ", &["- [ ] "][..]),
         (
             "- [ ] a\n- [x] b\n* [X] c  \n+ [-] d\n1. [/] e\n2) [ ]\n",
             &[

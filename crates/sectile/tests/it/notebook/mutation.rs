@@ -91,6 +91,22 @@ fn nothing_false_is_verified_in_a_bucket_with_an_index_in_a_database() {
     println!("{counts:?}");
 }
 
+#[cfg(feature = "backends")]
+#[test]
+fn nothing_false_is_verified_with_an_index_in_a_bucket() {
+    println!("seed {:#x}, {} rounds", SEED + 5, rounds() / 4);
+    for (at, in_bucket) in [false, true].into_iter().enumerate() {
+        let counts = Game::play(
+            SEED + 5 + at as u64,
+            Era::BOTH[at],
+            true,
+            rounds() / 8,
+            Where::mirrored(in_bucket),
+        );
+        println!("{counts:?}");
+    }
+}
+
 /// What was counted, to see that the game was played at all.
 #[derive(Debug, Default)]
 struct Counts {
