@@ -383,7 +383,9 @@ impl IndexMirror for BucketIndexes {
                 StateRead::Unusable(_, error) => return Err(error.into()),
                 StateRead::Missing => {
                     if self.states.lock().contains_key(collection) {
-                        tracing::warn!("the index is no longer in its bucket; its copy is used");
+                        tracing::warn!(
+                            "the index is no longer in its bucket, so the local copy is used"
+                        );
                     }
                     return Ok(());
                 }

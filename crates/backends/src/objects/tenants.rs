@@ -2,8 +2,8 @@
 //!
 //! A tenant is one object that is replaced (`heads/NAME`) and many that never are (`objects/NAME/SHA-256`): the bytes of files, the commits
 //! since a base, and the base, which is a complete state. A commit writes its objects first, and then replaces the head on
-//! condition that nobody else has: whoever reads the head finds everything that it names. Every 64 commits, a new base is
-//! written with the head.
+//! condition that nobody else has, so everything that a head names is there. Every 64 commits, a new base is written with the
+//! head.
 
 mod commit;
 mod format;
@@ -210,7 +210,7 @@ impl TenantStore for ObjectTenants {
         match self.blobs.create(&key, Bytes::from(bytes), &|| false) {
             Ok(CreateOutcome::Created(_)) => Ok(()),
             Ok(CreateOutcome::Exists) => Err(TenantError::Exists),
-            // If it was created after all, that is no harm: an empty tenant can be created or removed again.
+            // If it was created after all, it does no harm: an empty tenant can be created or removed again.
             Err(BlobError::OutcomeUnknown) => match self.head(tenant, &|| false)?.head {
                 found if found == head => Ok(()),
                 _ => Err(TenantError::Exists),

@@ -331,7 +331,7 @@ impl<S: VectorService> ServiceIndex<S> {
                 let parsed = parse_chunk_id(id);
                 parsed.is_some_and(|(version, place, number)| snapshot.has(version, place, number))
             });
-            // Chunks that are no longer current took places of others.
+            // Outdated chunks took the places of others.
             if current.len() >= most || !is_full || asked >= limit {
                 current.truncate(most);
                 return Ok((current, is_full));

@@ -72,7 +72,7 @@ pub(super) struct ServiceWriter<'a, S> {
     buffered: usize,
     /// The last record of each request, which shows whether it can be seen.
     samples: Vec<String>,
-    /// Records that are no longer current after the commit.
+    /// Records that the commit makes obsolete.
     dead: Vec<String>,
 }
 

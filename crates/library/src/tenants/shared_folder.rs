@@ -160,6 +160,8 @@ struct UnsyncedParts {
     files: BTreeSet<NotePath>,
     /// Logs whose known part may have changed too.
     rewritten: BTreeSet<LogName>,
+    /// Whether any file and any log may differ, because it could not be found out which.
+    is_everything: bool,
 }
 
 impl SharedFolder {
@@ -218,13 +220,6 @@ impl SharedFolder {
     #[must_use]
     pub fn location(&self) -> PathBuf {
         self.copy.root().location().to_path_buf()
-    }
-
-    /// Returns the number of files of the tenant, and of their bytes, as far as this server knows.
-    #[must_use]
-    pub fn usage(&self) -> (u64, u64) {
-        let state = self.state.read();
-        usage(&state.tree)
     }
 
     /// Waits for the copy, to share it.
@@ -300,8 +295,8 @@ pub(super) fn wait<G>(
 }
 
 fn usage(tree: &BTreeMap<NotePath, CopiedFile>) -> (u64, u64) {
-    let bytes = tree.values().map(|file| file.bytes).sum();
-    (tree.len() as u64, bytes)
+    let bytes = tree.values().map(|file| file.bytes);
+    (tree.len() as u64, bytes.fold(0, u64::saturating_add))
 }
 
 /// Calls `work` with the folders of tenants as they are now, and returns its answer once the stores have everything that
@@ -404,9 +399,16 @@ fn write_once<T>(
     // A change concerns one folder; the others have at most given out ids. It goes first, so that nothing else has
     // happened if it is refused.
     let mut changed: Vec<usize> = Vec::new();
-    for (at, state) in &guards {
-        if folders[*at].has_grown(state)? {
-            changed.push(*at);
+    for at in order {
+        match folders[*at].has_grown(&guards[at]) {
+            Ok(true) => changed.push(*at),
+            Ok(false) => {}
+            Err(error) => {
+                for (at, state) in &mut guards {
+                    folders[*at].withdraw(state);
+                }
+                return Err(error);
+            }
         }
     }
     let is_edit = |at: &usize| {

@@ -415,6 +415,29 @@ fn a_call_that_panics_leaves_nothing() {
     assert_eq!(store.texts(TENANT)["a.md"], "# A\n\nThree.\n");
 }
 
+/// If it cannot be found out what a call changed, all of the copy is compared with the store.
+#[test]
+fn a_copy_that_cannot_be_looked_at_shows_nothing_that_was_not_committed() {
+    let store = store(&[("a.md", "# A\n\nOne.\n"), ("in/b.md", "# B\n")]);
+    let one = Server::new(&store);
+    one.edit("in/b.md", "# B", "# C");
+    let request = WriteRequest::new(vec![replace("a.md", "One.", "Two.")], "edit", "caller");
+    let journal = one.folder.location().join(".sectile/journal");
+    let failed = one.call(FolderAccess::Write, |folder| {
+        folder.write(&request, CallHooks::none()).unwrap();
+        std::fs::remove_file(&journal).unwrap();
+        std::fs::create_dir(&journal).unwrap();
+    });
+    assert!(matches!(failed, Err(SharedFolderError::Local(_))));
+    std::fs::remove_dir(&journal).unwrap();
+    assert_eq!(one.text("a.md"), "# A\n\nOne.\n");
+    assert_eq!(one.files(), store.texts(TENANT));
+    one.edit("a.md", "One.", "Three.");
+    assert_eq!(Server::new(&store).files(), store.texts(TENANT));
+    one.undo().unwrap().unwrap();
+    assert_eq!(store.texts(TENANT)["a.md"], "# A\n\nOne.\n");
+}
+
 #[test]
 fn a_tenant_that_is_full_can_shrink() {
     let store = store(&[("a.md", "# A\n\nOne.\n"), ("b.md", "# B\n")]);

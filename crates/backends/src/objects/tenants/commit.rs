@@ -112,8 +112,8 @@ impl ObjectTenants {
                 size = size.saturating_sub(old.bytes);
             }
             if let Some((state, _)) = &file.content {
-                files += 1;
-                size += state.bytes;
+                files = files.saturating_add(1);
+                size = size.saturating_add(state.bytes);
             }
         }
         let mut next = Head {

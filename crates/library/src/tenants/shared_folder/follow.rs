@@ -52,13 +52,23 @@ impl SharedFolder {
     ) -> Result<(), SharedFolderError> {
         let had_unsynced = state.unsynced.is_some();
         let unsynced = state.unsynced.clone().unwrap_or_default();
+        // Then only what is on disk counts, as when the copy is opened.
+        let found = match unsynced.is_everything {
+            true => Some(self.copy.files()?),
+            false => None,
+        };
+        let no_logs = BTreeMap::new();
         let outdated = OutdatedCopy {
             store: &*self.store,
             tenant: &self.tenant,
             copy: &self.copy,
-            tree: &state.tree,
-            logs: &state.logs,
-            revision: Some(&state.revision),
+            tree: found.as_ref().unwrap_or(&state.tree),
+            logs: if found.is_some() {
+                &no_logs
+            } else {
+                &state.logs
+            },
+            revision: Some(&state.revision).filter(|_| found.is_none()),
             unsynced: &unsynced,
             stop,
         };
@@ -73,6 +83,7 @@ impl SharedFolder {
                 let parts = state.unsynced.get_or_insert_default();
                 parts.files.extend(touched.files);
                 parts.rewritten.extend(touched.rewritten);
+                parts.is_everything |= touched.is_everything;
                 return Err(error);
             }
         }

@@ -23,7 +23,7 @@ impl SharedFolder {
             Ok(Some(prepared)) => prepared,
             Ok(None) => return Ok(true),
             Err(error) => {
-                retract(state, touched, LogName::ALL);
+                retract_everything(state);
                 return Err(error);
             }
         };
@@ -69,11 +69,11 @@ impl SharedFolder {
     /// Takes back what the copy has and the store does not, before the next call.
     pub(super) fn withdraw(&self, state: &mut CopyState) {
         let mut touched = BTreeSet::new();
-        let rewritten = match self.prepare(state, &mut touched) {
-            Ok(None) => return,
-            Ok(Some(_)) | Err(_) => LogName::ALL,
-        };
-        retract(state, touched, rewritten);
+        match self.prepare(state, &mut touched) {
+            Ok(None) => {}
+            Ok(Some(_)) => retract(state, touched, LogName::ALL),
+            Err(_) => retract_everything(state),
+        }
     }
 
     /// Returns the commit that brings the store up to date; `None` if nothing has changed. The paths that it looked at
@@ -160,6 +160,12 @@ fn retract(
     let parts = state.unsynced.get_or_insert_default();
     parts.files.extend(files);
     parts.rewritten.extend(rewritten);
+}
+
+/// Notes that nothing is known of what the copy has and the store does not.
+fn retract_everything(state: &mut CopyState) {
+    retract(state, BTreeSet::new(), LogName::ALL);
+    state.unsynced.get_or_insert_default().is_everything = true;
 }
 
 /// Returns the paths of all files that may have changed: those that the journal names, and those that are or were below

@@ -137,19 +137,42 @@ impl TenantDesk {
         mut work: impl FnMut(&DeskWorld) -> T,
     ) -> Result<T, Failure> {
         let stop = || context.cancelled.is_cancelled();
-        let mut folders: Vec<Arc<SharedFolder>> = Vec::new();
+        let mut call = || {
+            let folders = self.folders(context, &stop)?;
+            let called = tenants::call(&folders, access, &stop, &mut |handles| {
+                work(&self.world(&folders, handles))
+            });
+            if called.as_ref().err() == Some(&SharedFolderError::NotFound) {
+                // One of them was removed since it was opened.
+                for folder in folders {
+                    self.tenants.forget(folder.tenant());
+                }
+            }
+            called
+        };
+        let called = match call() {
+            Err(SharedFolderError::NotFound) => call(),
+            called => called,
+        };
+        called.map_err(|error| tenant_failure(&error))
+    }
+
+    /// Returns the folders of the tenants that the caller can see. A tenant that does not exist is like a root that does
+    /// not.
+    fn folders(
+        &self,
+        context: &CallContext,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Arc<SharedFolder>>, SharedFolderError> {
+        let mut folders = Vec::new();
         for tenant in self.tenants_of(context) {
-            match self.tenants.folder(&tenant, &stop) {
+            match self.tenants.folder(&tenant, stop) {
                 Ok(folder) => folders.push(folder),
-                // A tenant that does not exist is like a root that does not.
                 Err(SharedFolderError::NotFound) => {}
-                Err(error) => return Err(tenant_failure(&error)),
+                Err(error) => return Err(error),
             }
         }
-        let called = tenants::call(&folders, access, &stop, &mut |handles| {
-            work(&self.world(&folders, handles))
-        });
-        called.map_err(|error| tenant_failure(&error))
+        Ok(folders)
     }
 
     /// Returns the tenants that the caller is bound to, sorted: by its key or role, or else by its token.

@@ -172,7 +172,9 @@ fn a_tenant_cannot_tell_that_there_are_others() {
             key_of(&vault, "bob", &["globex"]),
             key_of(&vault, "eve", &["nobody"]),
             key_of(&vault, "mia", &[TENANT, "globex"]),
+            key_of(&vault, "zoe", &["gone"]),
         ];
+        ok(&store, &vault, &["create", "gone"]);
         let settings = format!(
             "[server.auth]\nkeys_file = 'keys.toml'\n[server.limits]\nrequests_per_minute = 0\n{}",
             store.settings_for(None)
@@ -182,7 +184,7 @@ fn a_tenant_cannot_tell_that_there_are_others() {
             let result = call(&server, key, tool, &arguments);
             result["content"][0]["text"].as_str().unwrap().to_owned()
         };
-        let [ada, bob, eve, mia] = &keys;
+        let [ada, bob, eve, mia, zoe] = &keys;
         assert!(text(ada, "fetch", json!({ "id": "plan.md" })).contains("Work."));
         assert!(text(bob, "fetch", json!({ "id": "plan.md" })).contains("Home."));
         assert!(text(bob, "search", json!({ "query": "roses" })).contains("garden.md"));
@@ -202,6 +204,12 @@ fn a_tenant_cannot_tell_that_there_are_others() {
         assert!(text(bob, "fetch", json!({ "id": "plan.md" })).contains("Home."));
         let nothing = text(eve, "fetch", json!({ "id": "plan.md" }));
         assert!(nothing.starts_with("not_found: "), "{nothing}");
+        // One that was removed while the server had it open is like one that never was.
+        let new = json!({ "path": "plan.md", "text": "# Plan\n" });
+        text(zoe, "create", new);
+        ok(&store, &vault, &["remove", "gone", "--yes"]);
+        let removed = text(zoe, "fetch", json!({ "id": "plan.md" }));
+        assert_eq!(removed, nothing);
         // A caller of two tenants names them, and a change of one is not one of the other.
         assert!(text(mia, "fetch", json!({ "id": "acme:plan.md" })).contains("Done."));
         let edit = json!({ "id": "globex:plan.md", "old": "Home.", "new": "Away." });
