@@ -262,6 +262,8 @@ fn objects_that_are_forged_or_gone_are_errors() {
         ),
         text.replace("\"c1\"", "\"c2\""),
         text.replace("\"files\":1", "\"files\":-1"),
+        text.replace(&revision.number.to_string(), &u64::MAX.to_string())
+            .replace(&base.number.to_string(), &(u64::MAX - 1).to_string()),
         "x".repeat(2 << 20),
     ] {
         s3.put(blobs::BUCKET, &head_key, &forged);

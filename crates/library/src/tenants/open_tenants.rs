@@ -26,8 +26,8 @@ pub struct TenantFolderOptions {
     pub index: LiveFolderOptions,
 }
 
-/// Returns how the folder of a tenant is opened. What it returns besides the options is dropped when the tenant is closed:
-/// a lock on the location, for example.
+/// Returns how the folder of a tenant is opened. What it returns besides the options is dropped when no call uses the
+/// tenant any more: a lock on the location, for example.
 pub type FolderOpening = dyn Fn(&str) -> Result<(TenantFolderOptions, Box<dyn Send + Sync>), SharedFolderError>
     + Send
     + Sync;
@@ -47,13 +47,8 @@ pub struct OpenTenants {
 /// The place of a tenant among those that are open.
 #[derive(Default)]
 struct TenantSlot {
-    folder: Mutex<Option<OpenTenant>>,
+    folder: Mutex<Option<Arc<SharedFolder>>>,
     used_at: AtomicU64,
-}
-
-struct OpenTenant {
-    folder: Arc<SharedFolder>,
-    _held: Box<dyn Send + Sync>,
 }
 
 impl OpenTenants {
@@ -98,15 +93,14 @@ impl OpenTenants {
         slot.used_at.store(now, Ordering::Relaxed);
         let mut open = super::shared_folder::wait(stop, |tick| slot.folder.try_lock_for(tick))?;
         if let Some(open) = &*open {
-            return Ok(Arc::clone(&open.folder));
+            return Ok(Arc::clone(open));
         }
         match self.open(tenant, stop) {
             Ok(opened) => {
-                let folder = Arc::clone(&opened.folder);
-                *open = Some(opened);
+                *open = Some(Arc::clone(&opened));
                 drop(open);
                 self.close_unused();
-                Ok(folder)
+                Ok(opened)
             }
             Err(error) => {
                 drop(open);
@@ -125,7 +119,11 @@ impl OpenTenants {
         self.open.lock().remove(tenant);
     }
 
-    fn open(&self, tenant: &str, stop: &dyn Fn() -> bool) -> Result<OpenTenant, SharedFolderError> {
+    fn open(
+        &self,
+        tenant: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Arc<SharedFolder>, SharedFolderError> {
         // A tenant that does not exist leaves nothing on this machine.
         self.store.revision(tenant, stop)?;
         let (options, held) = (self.opening)(tenant)?;
@@ -137,10 +135,7 @@ impl OpenTenants {
             self.quota,
             stop,
         )?;
-        Ok(OpenTenant {
-            folder: Arc::new(folder),
-            _held: held,
-        })
+        Ok(Arc::new(folder.holding(held)))
     }
 
     /// Closes the tenants that were not used for the longest time, as far as no call uses them.
@@ -158,7 +153,7 @@ impl OpenTenants {
             Arc::strong_count(slot) == 1
                 && slot.folder.try_lock().is_some_and(|open| {
                     open.as_ref()
-                        .is_none_or(|open| Arc::strong_count(&open.folder) == 1)
+                        .is_none_or(|open| Arc::strong_count(open) == 1)
                 })
         };
         let mut closed = Vec::new();

@@ -129,6 +129,8 @@ pub struct SharedFolder {
     editor: EditorOptions,
     quota: TenantQuota,
     state: RwLock<CopyState>,
+    /// Keeps others away from the copy as long as any call may use it.
+    _hold: Box<dyn Send + Sync>,
 }
 
 /// The state of the copy.
@@ -207,7 +209,17 @@ impl SharedFolder {
             copy,
             editor,
             quota,
+            _hold: Box::new(()),
         })
+    }
+
+    /// Returns the same folder, which keeps `hold` as long as it is used: a lock on its location, for example.
+    #[must_use]
+    pub fn holding(self, hold: Box<dyn Send + Sync>) -> Self {
+        Self {
+            _hold: hold,
+            ..self
+        }
     }
 
     /// Returns the name of the tenant.

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// The version that this program reads and writes.
 pub(super) const VERSION: u32 = 1;
+/// A bound on revisions, which no tenant reaches by counting.
+const MAX_REVISION: u64 = 1 << 60;
 /// The longest part of a log that is written into its commit, in bytes. A longer one is an object of its own.
 const MAX_INLINE: usize = 256 << 10;
 
@@ -130,6 +132,7 @@ impl Head {
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let head: Self = serde_json::from_slice(bytes).ok()?;
         let revision = head.base.revision.checked_add(head.commits.len() as u64)?;
+        let revision = Some(revision).filter(|revision| *revision < MAX_REVISION)?;
         let newest = head.commits.last();
         let newest = newest.map_or(&head.base.commit, |newest| &newest.id);
         let is_sound =
