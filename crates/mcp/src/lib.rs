@@ -46,6 +46,7 @@ pub use self::{
         },
         schema::{JsonObject, input_schema, output_schema},
         skill::{OpenedSkills, SkillFiles, SkillPurpose, Skills, encoded_path},
+        state::CallState,
         surface::{
             Describer, LazySchema, RefusalObject, Surface, SurfaceLimits, ToolCard, UnknownTool,
             WorldCard, WorldSpec, fixed_part,

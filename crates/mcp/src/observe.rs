@@ -8,7 +8,7 @@ mod metrics;
 
 use std::sync::Arc;
 
-pub(crate) use self::call_log::EndedCall;
+pub(crate) use self::call_log::{CallFilter, EndedCall};
 pub use self::{
     audit::AuditLog,
     call_log::{CallLog, LoggedCall},

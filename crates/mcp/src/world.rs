@@ -10,5 +10,6 @@ pub(crate) mod prompt;
 pub(crate) mod resource;
 pub(crate) mod schema;
 pub(crate) mod skill;
+pub(crate) mod state;
 pub(crate) mod surface;
 pub(crate) mod tool;

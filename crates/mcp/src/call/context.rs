@@ -11,7 +11,7 @@ use crate::{
     Confirmation, Connection, Failure, FailureKind, Form, FormReply, Progress, Surface,
     access::{Identity, Role},
     call::{caller::ClientSender, policy::CallerRole},
-    observe::LoggedCall,
+    observe::{CallFilter, LoggedCall},
 };
 
 /// Everything a handler knows about a call except its arguments.
@@ -135,12 +135,19 @@ impl CallContext {
         let Some(log) = log else {
             return Vec::new();
         };
-        let own = self
-            .identity
-            .as_ref()
-            .filter(|identity| identity.role != Role::Admin);
+        let group = self.group();
+        let filter = match self.identity.as_deref() {
+            None => CallFilter::All,
+            Some(identity) if identity.role == Role::Admin => CallFilter::Group(group.as_deref()),
+            Some(identity) => CallFilter::Caller(&identity.key),
+        };
         let world = self.surface.as_ref().map_or("", |surface| surface.world);
-        log.look(own.map(|identity| identity.key.as_str()), world)
+        log.look(filter, world)
+    }
+
+    /// Returns the name of the group that the caller belongs to, if the world serves callers in groups.
+    fn group(&self) -> Option<String> {
+        self.surface.as_ref()?.group_of(self.identity.as_deref()?)
     }
 
     /// Returns the name that identifies the caller, if callers sign in.

@@ -9,8 +9,8 @@ use super::{
     pipeline::{Call, EarlyReturn, Label, VisibleStop},
 };
 use crate::{
-    Access, AnswerFacts, CallContext, Failure, FailureKind, MenuEntry, PageAnswer, PageMethod,
-    PageRequest, Progress, Surface,
+    AnswerFacts, CallContext, Failure, FailureKind, MenuEntry, PageAnswer, PageRequest, Progress,
+    Surface,
     access::Identity,
     call::policy::CallerRole,
     world::console::{BoundConsole, BoundPage},
@@ -101,10 +101,7 @@ impl Surface {
             // A page that its reader may not use is not in the menu either, so it does not exist.
             self.authorise(name).map_err(|_| unknown())?;
         }
-        let access = match page.method {
-            PageMethod::Action => Access::Write,
-            PageMethod::View | PageMethod::ViewOrForm => Access::Read,
-        };
+        let access = page.method.access();
         let cancelled = CancellationToken::new();
         // Fires when the person has closed the page, or when the time is over.
         let _stop = cancelled.clone().drop_guard();

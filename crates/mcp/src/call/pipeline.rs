@@ -121,6 +121,9 @@ impl Surface {
                     answer,
                     client,
                     caller: identity.as_ref().map(|identity| identity.key.as_str()),
+                    group: identity
+                        .as_deref()
+                        .and_then(|identity| self.group_of(identity)),
                     ..ended
                 });
             }
@@ -349,16 +352,12 @@ impl Surface {
             .map_err(|absence| EarlyReturn::Hidden(absence, Refusal::UnknownResource.into()))?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read =
-            self.within_limits(
-                SLOW_READ,
-                caller,
-                ElicitationMode::Never,
-                move |_| match &surface.resources {
-                    Some(resources) => (resources.read)(&uri),
-                    None => Ok(None),
-                },
-            );
+        let read = self.within_limits(SLOW_READ, caller, ElicitationMode::Never, move |context| {
+            match &surface.resources {
+                Some(resources) => (resources.read)(&uri, context),
+                None => Ok(None),
+            }
+        });
         // Only a read shows whether there is such a resource, and that must be known before authorisation is checked.
         let content = read.await?.ok_or(Refusal::UnknownResource)?;
         self.authorise(&name)?;
@@ -733,6 +732,7 @@ impl Call {
             answer: "",
             client: None,
             caller: None,
+            group: None,
         }
     }
 }

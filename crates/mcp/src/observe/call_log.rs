@@ -44,6 +44,29 @@ pub struct LoggedCall {
     pub client: Option<String>,
     /// The name that identifies the caller, if callers are told apart.
     pub caller: Option<String>,
+    /// The name of the group that the caller belongs to, if callers are served in groups that do not know of each other.
+    pub group: Option<String>,
+}
+
+/// The calls that someone may look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallFilter<'a> {
+    /// All of them.
+    All,
+    /// Those of the callers of a group, or of callers without one.
+    Group(Option<&'a str>),
+    /// Those of one caller.
+    Caller(&'a str),
+}
+
+impl CallFilter<'_> {
+    fn shows(self, call: &LoggedCall) -> bool {
+        match self {
+            Self::All => true,
+            Self::Group(group) => call.group.as_deref() == group,
+            Self::Caller(caller) => call.caller.as_deref() == Some(caller),
+        }
+    }
 }
 
 /// The newest calls of tools.
@@ -80,6 +103,7 @@ pub(crate) struct EndedCall<'a> {
     pub(crate) answer: &'a str,
     pub(crate) client: Option<String>,
     pub(crate) caller: Option<&'a str>,
+    pub(crate) group: Option<String>,
 }
 
 impl CallLog {
@@ -143,6 +167,7 @@ impl CallLog {
             tokens,
             client: call.client,
             caller: call.caller.map(str::to_owned),
+            group: call.group,
         };
         match (&self.kept, &self.relay) {
             (Some(kept), _) => kept.add(call),
@@ -155,9 +180,9 @@ impl CallLog {
         }
     }
 
-    /// Returns the calls of `caller`, or those of all, newest first, for someone who is looking. The calls of other
-    /// servers count as those of `world`.
-    pub(crate) fn look(&self, caller: Option<&str>, world: &'static str) -> Vec<LoggedCall> {
+    /// Returns the calls that `filter` shows, newest first, to someone who is looking. The calls of other servers count
+    /// as those of `world`.
+    pub(crate) fn look(&self, filter: CallFilter<'_>, world: &'static str) -> Vec<LoggedCall> {
         let Some(kept) = &self.kept else {
             return Vec::new();
         };
@@ -173,8 +198,8 @@ impl CallLog {
                 .for_each(|call| kept.add(call));
         }
         let log = kept.calls.lock();
-        let is_shown = |call: &&LoggedCall| caller.is_none() || call.caller.as_deref() == caller;
-        log.calls.iter().rev().filter(is_shown).cloned().collect()
+        let newest = log.calls.iter().rev();
+        newest.filter(|call| filter.shows(call)).cloned().collect()
     }
 
     fn now_ms(&self) -> u64 {
@@ -208,6 +233,10 @@ mod tests {
     use super::*;
 
     fn call(log: &CallLog, caller: Option<&str>) {
+        call_of(log, caller, None);
+    }
+
+    fn call_of(log: &CallLog, caller: Option<&str>, group: Option<&str>) {
         log.record(EndedCall {
             world: "desk",
             tool: "search",
@@ -216,6 +245,7 @@ mod tests {
             answer: "four words are here",
             client: None,
             caller,
+            group: group.map(str::to_owned),
         });
     }
 
@@ -230,22 +260,37 @@ mod tests {
             call(&log, Some("ada"));
         }
         call(&log, Some("ben"));
-        let all = log.look(None, "desk");
+        let all = log.look(CallFilter::All, "desk");
         assert_eq!(all.len(), KEPT_CALLS);
         assert_eq!(all[0].number, KEPT_CALLS as u64 + 1);
         assert_eq!(all[0].caller.as_deref(), Some("ben"));
-        assert_eq!(log.look(Some("ben"), "desk").len(), 1);
-        assert_eq!(log.look(Some("cy"), "desk").len(), 0);
+        assert_eq!(log.look(CallFilter::Caller("ben"), "desk").len(), 1);
+        assert_eq!(log.look(CallFilter::Caller("cy"), "desk").len(), 0);
+    }
+
+    #[test]
+    fn groups_do_not_see_each_others_calls() {
+        let log = log();
+        call_of(&log, Some("ada"), Some("acme"));
+        call_of(&log, Some("ben"), Some("globex"));
+        call(&log, Some("cy"));
+        let callers = |filter| {
+            let shown = log.look(filter, "desk").into_iter();
+            shown.filter_map(|call| call.caller).collect::<Vec<_>>()
+        };
+        assert_eq!(callers(CallFilter::All), ["cy", "ben", "ada"]);
+        assert_eq!(callers(CallFilter::Group(Some("acme"))), ["ada"]);
+        assert_eq!(callers(CallFilter::Group(None)), ["cy"]);
     }
 
     #[test]
     fn tokens_are_counted_only_while_someone_looks() {
         let log = log();
         call(&log, None);
-        let before = log.look(None, "desk");
+        let before = log.look(CallFilter::All, "desk");
         assert_eq!((before[0].tokens, before[0].bytes), (None, 19));
         call(&log, None);
-        assert_eq!(log.look(None, "desk")[0].tokens, Some(19));
+        assert_eq!(log.look(CallFilter::All, "desk")[0].tokens, Some(19));
     }
 
     #[test]
@@ -255,18 +300,18 @@ mod tests {
         let server = CallLog::passed_on(str::len, SystemTime::now, relay());
         assert!(!server.is_recording());
         let console = CallLog::new(str::len, SystemTime::now, Some(relay()));
-        assert!(console.look(None, "desk").is_empty());
+        assert!(console.look(CallFilter::All, "desk").is_empty());
         // A server that has not looked for the sign yet.
         let server = CallLog::passed_on(str::len, SystemTime::now, relay());
         assert!(server.is_recording());
         call(&server, None);
         call(&console, None);
-        let shown = console.look(None, "desk");
+        let shown = console.look(CallFilter::All, "desk");
         assert_eq!(
             shown.iter().map(|call| call.number).collect::<Vec<_>>(),
             [2, 1]
         );
         assert_eq!(shown[0].tokens, Some(19));
-        assert!(server.look(None, "desk").is_empty());
+        assert!(server.look(CallFilter::All, "desk").is_empty());
     }
 }

@@ -168,6 +168,7 @@ fn logged(passed: PassedCall, world: &'static str) -> Option<LoggedCall> {
         tokens: passed.tokens,
         client: passed.client,
         caller: None,
+        group: None,
     })
 }
 
@@ -196,6 +197,7 @@ mod tests {
             tokens: Some(3),
             client: Some("agent 1".to_owned()),
             caller: Some("secret".to_owned()),
+            group: Some("secret".to_owned()),
         }
     }
 

@@ -3,9 +3,7 @@
 //! A page is a value in a table, like a tool, and may belong to a tool: a caller who cannot use the tool does not have the
 //! page. The world renders; the frame decides who is looking, and serves.
 
-use std::sync::Arc;
-
-use crate::{CallContext, Failure};
+use crate::{Access, CallContext, Failure, world::state::WorldState};
 
 /// The console of a world.
 pub struct Console<S: 'static> {
@@ -42,6 +40,16 @@ pub enum PageMethod {
     ViewOrForm,
     /// By a form only: it changes something.
     Action,
+}
+
+impl PageMethod {
+    /// Returns the kind of change that a page that is asked for in these ways may make.
+    pub(crate) fn access(self) -> Access {
+        match self {
+            Self::View | Self::ViewOrForm => Access::Read,
+            Self::Action => Access::Write,
+        }
+    }
 }
 
 /// A file that pages load.
@@ -161,16 +169,19 @@ pub(crate) struct BoundPage {
 }
 
 impl<S: Send + Sync + 'static> Console<S> {
-    pub(crate) fn bind(self, state: &Arc<S>) -> BoundConsole {
+    pub(crate) fn bind(self, state: &WorldState<S>) -> BoundConsole {
         let bind = |page: ConsolePage<S>| {
-            let (state, render) = (Arc::clone(state), page.render);
+            let (state, render) = (state.clone(), page.render);
+            let access = page.method.access();
             BoundPage {
                 path: page.path,
                 title: page.title,
                 tool: page.tool,
                 label: page.label,
                 method: page.method,
-                render: Box::new(move |request, context| render(&state, request, context)),
+                render: Box::new(move |request, context| {
+                    state.with(context, access, |state| render(state, request, context))?
+                }),
             }
         };
         BoundConsole {

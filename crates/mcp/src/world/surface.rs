@@ -11,11 +11,11 @@ use std::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, Completer,
+    Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, CallState, Completer,
     CompletionRequest, Console, ContentPart, Envelope, ErrorList, ErrorRow, Failure, FailureKind,
-    Handler, JsonObject, MirroredArgument, NoObserver, Observer, OpenedSkills, Pace, Policy,
-    Prompt, RefusedCall, Resource, ResourceContent, ResourceListing, ResourceNotice,
-    ResourceTemplate, Resources, Schema, SkillPurpose, Skills, Tool,
+    Handler, JsonObject, MirroredArgument, NoObserver, Observer, Pace, Policy, Prompt, RefusedCall,
+    Resource, ResourceContent, ResourceListing, ResourceNotice, ResourceTemplate, Resources,
+    Schema, SkillFiles, SkillPurpose, Skills, Tool,
     access::{AccessTarget, Identity},
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -26,7 +26,7 @@ use crate::{
     observe::CallLog,
     world::{
         console::BoundConsole, naming::Naming, schema::without_nulls,
-        skill::TEMPLATE as SKILL_TEMPLATE,
+        skill::TEMPLATE as SKILL_TEMPLATE, state::WorldState,
     },
 };
 
@@ -375,8 +375,13 @@ type BlockingHandler =
     Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
 type Lister = Box<dyn Fn(&CallContext) -> Result<ResourceListing, Failure> + Send + Sync>;
-type ResourceReader = Box<dyn Fn(&str) -> Result<Option<ResourceContent>, Failure> + Send + Sync>;
-type BoundSkills = Box<dyn Fn(&CallContext, SkillPurpose) -> OpenedSkills + Send + Sync>;
+type ResourceReader =
+    Box<dyn Fn(&str, &CallContext) -> Result<Option<ResourceContent>, Failure> + Send + Sync>;
+type BoundSkills = Box<
+    dyn Fn(&CallContext, SkillPurpose, &mut dyn FnMut(&dyn SkillFiles)) -> Result<(), Failure>
+        + Send
+        + Sync,
+>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
 type ReadyCheck<S> = fn(&S) -> Result<(), String>;
 type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
@@ -462,7 +467,27 @@ impl Surface {
         policy: Policy,
         limits: SurfaceLimits,
     ) -> Self {
-        let state = Arc::new(state);
+        Self::bound(spec, WorldState::Kept(Arc::new(state)), policy, limits)
+    }
+
+    /// Binds the table of `spec` to a state that `source` makes for each call. Handlers that wait, notices of changes and
+    /// the world's own readiness check need a state that lasts, and do not work.
+    #[must_use]
+    pub fn per_call<S: Send + Sync + 'static>(
+        spec: WorldSpec<S>,
+        source: impl CallState<S>,
+        policy: Policy,
+        limits: SurfaceLimits,
+    ) -> Self {
+        Self::bound(spec, WorldState::PerCall(Arc::new(source)), policy, limits)
+    }
+
+    fn bound<S: Send + Sync + 'static>(
+        spec: WorldSpec<S>,
+        state: WorldState<S>,
+        policy: Policy,
+        limits: SurfaceLimits,
+    ) -> Self {
         let families = spec.all_families();
         let offer = ToolOffer {
             meta: &spec.tool_meta,
@@ -483,8 +508,13 @@ impl Surface {
             title: spec.title,
             instructions: spec.instructions,
             describe: spec.describe.map(|describe| {
-                let state = Arc::clone(&state);
-                let bound: BoundDescriber = Box::new(move |context| describe(&state, context));
+                let state = state.clone();
+                // Where there is no state, calls report why.
+                let bound: BoundDescriber = Box::new(move |context| {
+                    let described =
+                        state.with(context, Access::Read, |state| describe(state, context));
+                    described.unwrap_or_default()
+                });
                 bound
             }),
             families,
@@ -495,9 +525,14 @@ impl Surface {
                 .resources
                 .map(|resources| bind_resources(&resources, &state)),
             skills: spec.skills.map(|skills| {
-                let (state, open) = (Arc::clone(&state), skills.open);
-                let bound: BoundSkills =
-                    Box::new(move |context, purpose| open(&state, context, purpose));
+                let (state, open) = (state.clone(), skills.open);
+                let bound: BoundSkills = Box::new(move |context, purpose, work| {
+                    // Files are read while the state is there.
+                    state.with(context, Access::Read, |state| {
+                        work(&*open(state, context, purpose)?);
+                        Ok(())
+                    })?
+                });
                 bound
             }),
             prompts: spec
@@ -507,9 +542,14 @@ impl Surface {
                 .collect(),
             console: spec.console.map(|console| console.bind(&state)),
             complete: spec.complete.map(|complete| {
-                let state = Arc::clone(&state);
-                let bound: BoundCompleter =
-                    Box::new(move |request, context| complete(&state, request, context));
+                let state = state.clone();
+                // As with descriptions, calls report why there is no state.
+                let bound: BoundCompleter = Box::new(move |request, context| {
+                    let completed = state.with(context, Access::Read, |state| {
+                        complete(state, request, context)
+                    });
+                    completed.unwrap_or_default()
+                });
                 bound
             }),
             sessions: spec.sessions,
@@ -522,10 +562,7 @@ impl Surface {
             result_meta: Some(spec.result_meta).filter(|meta| !meta.is_empty()),
             starts: spec.starts,
             refused: spec.refused,
-            ready: spec.ready.map(|ready| {
-                let bound: BoundReadyCheck = Box::new(move || ready(&state));
-                bound
-            }),
+            ready: bind_ready(spec.ready, state),
             envelope: spec.envelope,
             policy,
             limits,
@@ -543,19 +580,24 @@ impl Surface {
     /// Returns the key under which a caller's calls are counted when slots are shared out.
     pub(crate) fn slot_key(&self, identity: Option<&Arc<Identity>>) -> Option<String> {
         let identity = identity?;
-        if self.shares_by_root {
-            match self.policy.roles.get().roots_of(identity) {
-                Some(mut roots) => {
-                    roots.sort_unstable();
-                    return Some(format!("roots {}", roots.join(" ")));
-                }
-                None if identity.token.is_some() => {
-                    return Some(format!("vault {}", identity.vault));
-                }
-                None => {}
-            }
+        let group = self.group_of(identity);
+        Some(group.unwrap_or_else(|| identity.key.clone()))
+    }
+
+    /// Returns the name of the group of a caller, if the world serves callers in groups: those that are bound to the same
+    /// roots.
+    pub(crate) fn group_of(&self, identity: &Identity) -> Option<String> {
+        if !self.shares_by_root {
+            return None;
         }
-        Some(identity.key.clone())
+        match self.policy.roles.get().roots_of(identity) {
+            Some(mut roots) => {
+                roots.sort_unstable();
+                Some(format!("roots {}", roots.join(" ")))
+            }
+            None if identity.token.is_some() => Some(format!("vault {}", identity.vault)),
+            None => None,
+        }
     }
 
     /// Name of the world.
@@ -734,17 +776,30 @@ pub fn fixed_part(template: &str) -> &str {
 fn bind_tool<S: Send + Sync + 'static>(
     tool: Tool<S>,
     offer: &ToolOffer<'_>,
-    state: &Arc<S>,
+    state: &WorldState<S>,
 ) -> BoundTool {
-    let state = Arc::clone(state);
+    let state = state.clone();
     let (card, pace, handler) = tool.into_parts(offer);
-    let handler = match handler {
-        Handler::Blocking(handle) => BoundHandler::Blocking(Arc::new(move |arguments, context| {
-            handle(&state, arguments, context)
-        })),
-        Handler::Waiting(handle) => BoundHandler::Waiting(Box::new(move |arguments, context| {
-            handle(Arc::clone(&state), arguments, context)
-        })),
+    let access = card.access;
+    let handler = match (handler, state) {
+        (Handler::Blocking(handle), WorldState::Kept(state)) => {
+            BoundHandler::Blocking(Arc::new(move |arguments, context| {
+                handle(&state, arguments, context)
+            }))
+        }
+        (Handler::Blocking(handle), state) => {
+            BoundHandler::Blocking(Arc::new(move |arguments, context| {
+                state.with(context, access, |state| {
+                    handle(state, arguments.clone(), context)
+                })?
+            }))
+        }
+        (Handler::Waiting(handle), state) => {
+            BoundHandler::Waiting(Box::new(move |arguments, context| match state.kept() {
+                Ok(state) => handle(Arc::clone(state), arguments, context),
+                Err(failure) => Box::pin(std::future::ready(Err(failure))),
+            }))
+        }
     };
     BoundTool {
         card,
@@ -755,30 +810,51 @@ fn bind_tool<S: Send + Sync + 'static>(
 
 fn bind_resources<S: Send + Sync + 'static>(
     resources: &Resources<S>,
-    state: &Arc<S>,
+    state: &WorldState<S>,
 ) -> BoundResources {
     let (list, read) = (resources.list, resources.read);
-    let (for_list, for_read) = (Arc::clone(state), Arc::clone(state));
+    let (for_list, for_read) = (state.clone(), state.clone());
     BoundResources {
-        list: Box::new(move |context| list(&for_list, context)),
-        read: Box::new(move |uri| read(&for_read, uri)),
+        list: Box::new(move |context| {
+            for_list.with(context, Access::Read, |state| list(state, context))?
+        }),
+        read: Box::new(move |uri, context| {
+            for_read.with(context, Access::Read, |state| read(state, uri))?
+        }),
         templates: resources.templates.clone(),
         cache: resources.cache,
-        changes: resources.changes.map(|changes| {
-            let state = Arc::clone(state);
+        changes: resources.changes.and_then(|changes| {
+            let state = Arc::clone(state.kept().ok()?);
             let bound: ResourceWatcher = Box::new(move || changes(&state));
-            bound
+            Some(bound)
         }),
     }
 }
 
-fn bind_prompt<S: Send + Sync + 'static>(prompt: &Prompt<S>, state: &Arc<S>) -> BoundPrompt {
-    let (state, render) = (Arc::clone(state), prompt.render);
+fn bind_prompt<S: Send + Sync + 'static>(prompt: &Prompt<S>, state: &WorldState<S>) -> BoundPrompt {
+    let (state, render) = (state.clone(), prompt.render);
     BoundPrompt {
         name: prompt.name,
         title: prompt.title,
         description: prompt.description,
         arguments: prompt.arguments,
-        render: Box::new(move |arguments, context| render(&state, arguments, context)),
+        render: Box::new(move |arguments, context| {
+            state.with(context, Access::Read, |state| {
+                render(state, arguments, context)
+            })?
+        }),
+    }
+}
+
+fn bind_ready<S: Send + Sync + 'static>(
+    ready: Option<ReadyCheck<S>>,
+    state: WorldState<S>,
+) -> Option<BoundReadyCheck> {
+    match state {
+        WorldState::Kept(state) => {
+            let ready = ready?;
+            Some(Box::new(move || ready(&state)))
+        }
+        WorldState::PerCall(source) => Some(Box::new(move || source.ready())),
     }
 }

@@ -75,28 +75,6 @@ impl<S: 'static> Tool<S> {
     }
 }
 
-impl<S: 'static> Tool<S> {
-    /// Returns the same tool for a world with another state. `convert` makes its handler from the present one.
-    #[must_use]
-    pub fn for_state<T: 'static>(self, convert: impl FnOnce(Handler<S>) -> Handler<T>) -> Tool<T> {
-        Tool {
-            name: self.name,
-            title: self.title,
-            description: self.description,
-            access: self.access,
-            idempotent: self.idempotent,
-            open_world: self.open_world,
-            pace: self.pace,
-            input: self.input,
-            output: self.output,
-            aliases: self.aliases,
-            mirrored: self.mirrored,
-            app: self.app,
-            handler: convert(self.handler),
-        }
-    }
-}
-
 /// A tool without its handler. By default, a tool is slow and stays within the world's own state.
 #[must_use]
 pub struct ToolBuilder<S: 'static> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
-use sectile_mcp::{Policy, Surface, SurfaceLimits, WorldCard, WorldSpec};
+use sectile_mcp::{CallState, Policy, Surface, SurfaceLimits, WorldCard, WorldSpec};
 
 use super::{WorldSections, WorldSettings};
 use crate::files;
@@ -72,11 +72,23 @@ pub(crate) struct ServeContext<'a> {
 impl ServeContext<'_> {
     /// Combines contract and state. In a read-only run, tools that could change something are left out.
     pub(crate) fn surface<S: Send + Sync + 'static>(self, spec: WorldSpec<S>, state: S) -> Surface {
-        let spec = match self.read_only {
+        Surface::new(self.offered(spec), state, self.policy.clone(), self.limits)
+    }
+
+    /// Combines a contract with a state that is made for each call, as [`Self::surface`] does with one that lasts.
+    pub(crate) fn surface_per_call<S: Send + Sync + 'static>(
+        self,
+        spec: WorldSpec<S>,
+        source: impl CallState<S>,
+    ) -> Surface {
+        Surface::per_call(self.offered(spec), source, self.policy.clone(), self.limits)
+    }
+
+    fn offered<S>(&self, spec: WorldSpec<S>) -> WorldSpec<S> {
+        match self.read_only {
             true => spec.read_only(),
             false => spec,
-        };
-        Surface::new(spec, state, self.policy.clone(), self.limits)
+        }
     }
 
     /// The outcome for a world that needs a folder and has none: an error if the command line names the world.

@@ -140,7 +140,7 @@ impl Surface {
         uri: String,
         caller: Caller,
         unknown: Refusal,
-        work: impl FnOnce(&VisibleSkills<'_>) -> Option<T> + Send + 'static,
+        work: impl Fn(&VisibleSkills<'_>) -> Option<T> + Send + 'static,
     ) -> Result<T, EarlyReturn> {
         let caller_role = caller.caller_role();
         let surface = Arc::clone(self);
@@ -171,7 +171,7 @@ impl Surface {
             return Ok((ListingPage::of(resources, start), listing.meta));
         }
         let page = self.with_skills(SkillPurpose::Listing, caller_role, context, |skills| {
-            let made = resources.into_iter().map(PendingResource::Made);
+            let made = resources.iter().cloned().map(PendingResource::Made);
             let folders = skills.candidates().into_iter();
             let folders = folders.map(|folder| PendingResource::Skill(folder.to_owned()));
             // Only the skills of this page are looked at.
@@ -188,19 +188,16 @@ impl Surface {
         Ok((page, listing.meta))
     }
 
-    /// Opens the skills as a caller with this role sees them.
+    /// Does `work` on the skills as a caller with this role sees them. It may be done again; the last time counts.
     fn with_skills<T>(
         &self,
         purpose: SkillPurpose,
         caller_role: CallerRole,
         context: &CallContext,
-        work: impl FnOnce(&VisibleSkills<'_>) -> T,
+        mut work: impl FnMut(&VisibleSkills<'_>) -> T,
     ) -> Result<T, Failure> {
-        let Some(open) = &self.skills else {
-            let what = "The world has no skills.";
-            return Err(Failure::new(FailureKind::Internal, what));
-        };
-        let files = open(context, purpose)?;
+        let none = || Failure::new(FailureKind::Internal, "The world has no skills.");
+        let open = self.skills.as_ref().ok_or_else(none)?;
         let shows_all =
             purpose == SkillPurpose::Listing && self.policy.visibility.mode == Mode::Passthrough;
         let shows = |uri: &str| match shows_all {
@@ -213,7 +210,11 @@ impl Surface {
             shows: &shows,
             hides_file: &hides_file,
         };
-        Ok(work(&VisibleSkills::new(&*files, policy)))
+        let mut done = None;
+        open(context, purpose, &mut |files| {
+            done = Some(work(&VisibleSkills::new(files, policy)));
+        })?;
+        done.ok_or_else(none)
     }
 
     /// Checks whether the skill whose `SKILL.md` is at `uri` exists for a caller with this role.

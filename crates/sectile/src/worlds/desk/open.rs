@@ -56,24 +56,29 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let Some(state) = open_roots(context.settings, read_only, true)? else {
         return context.without_folder(ENTRY.name);
     };
-    let spec = match context.settings.desk.preset {
-        DeskPreset::Desk => WorldSpec {
-            resources: resources::of(read_only),
-            ..spec()
-        },
-        DeskPreset::Memory if state.roots.len() > 1 => {
-            return Err(
-                OpenError::usage("a memory has one root, and the settings name several.")
-                    .next("give a folder: sectile serve desk DIR --preset memory"),
-            );
-        }
-        DeskPreset::Memory => memory::spec(),
-    };
+    let preset = context.settings.desk.preset;
+    if preset == DeskPreset::Memory && state.roots.len() > 1 {
+        return Err(
+            OpenError::usage("a memory has one root, and the settings name several.")
+                .next("give a folder: sectile serve desk DIR --preset memory"),
+        );
+    }
     let context = ServeContext {
         read_only,
         ..context
     };
-    Ok(Some(context.surface(spec, state)))
+    Ok(Some(context.surface(preset_spec(preset, read_only), state)))
+}
+
+/// Returns the contract of a preset.
+pub(super) fn preset_spec(preset: DeskPreset, read_only: bool) -> WorldSpec<DeskWorld> {
+    match preset {
+        DeskPreset::Desk => WorldSpec {
+            resources: resources::of(read_only),
+            ..spec()
+        },
+        DeskPreset::Memory => memory::spec(),
+    }
 }
 
 /// Opens the desk for one command, which does nothing in the background.

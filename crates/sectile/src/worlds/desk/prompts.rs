@@ -21,7 +21,7 @@ pub(super) fn table() -> Vec<Prompt<DeskWorld>> {
     }]
 }
 
-pub(super) fn render(
+fn render(
     world: &DeskWorld,
     arguments: &JsonObject,
     context: &CallContext,

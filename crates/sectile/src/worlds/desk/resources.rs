@@ -7,10 +7,13 @@ use sectile_mcp::{
     Resources,
 };
 
-use super::card::{CARD, CARD_URI};
+use super::{
+    DeskWorld,
+    card::{CARD, CARD_URI},
+};
 
 /// The resources; `None` if there are none. A read-only desk has nothing to review.
-pub(super) fn of<S>(read_only: bool) -> Option<Resources<S>> {
+pub(super) fn of(read_only: bool) -> Option<Resources<DeskWorld>> {
     (!read_only).then_some(Resources {
         list,
         read,
@@ -24,7 +27,7 @@ pub(super) fn of<S>(read_only: bool) -> Option<Resources<S>> {
     })
 }
 
-fn list<S>(_: &S, _: &CallContext) -> Result<ResourceListing, Failure> {
+fn list(_: &DeskWorld, _: &CallContext) -> Result<ResourceListing, Failure> {
     let card = Resource {
         uri: CARD_URI.to_owned(),
         name: "change".to_owned(),
@@ -38,7 +41,7 @@ fn list<S>(_: &S, _: &CallContext) -> Result<ResourceListing, Failure> {
     Ok(vec![card].into())
 }
 
-fn read<S>(_: &S, uri: &str) -> Result<Option<ResourceContent>, Failure> {
+fn read(_: &DeskWorld, uri: &str) -> Result<Option<ResourceContent>, Failure> {
     Ok((uri == CARD_URI)
         .then(|| ResourceContent::text(APP_TYPE, CARD.to_owned(), CacheHint::TABLE)))
 }

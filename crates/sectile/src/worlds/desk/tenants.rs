@@ -17,22 +17,16 @@ use sectile_library::{
     editable_folder::EditableFolder,
     tenants::{self, FolderAccess, OpenTenants, SharedFolder, SharedFolderError},
 };
-use sectile_mcp::{
-    Access, CallContext, CompletionRequest, ContentPart, Failure, Handler, JsonObject, Prompt,
-    Tool, WorldSpec,
-};
+use sectile_mcp::{Access, CallContext, CallState, Failure};
 
 pub(crate) use self::servers::open_store;
 pub(super) use self::{copies::TenantCopies, open::open};
 use super::{
-    DeskWorld, describe,
+    DeskWorld,
     errors::{
-        self, BUSY, CANCELLED, COPY_UNUSABLE, OUTCOME_UNKNOWN, OVER_QUOTA, STORE_UNAVAILABLE,
-        failure,
+        BUSY, CANCELLED, COPY_UNUSABLE, OUTCOME_UNKNOWN, OVER_QUOTA, STORE_UNAVAILABLE, failure,
     },
-    prompts, resources,
     roots::DeskRoot,
-    tools,
     urls::UrlStyle,
 };
 
@@ -47,95 +41,35 @@ pub(super) struct TenantDesk {
     url_template: Option<String>,
 }
 
-/// The contract of the desk, for many tenants.
-pub(super) fn spec(read_only: bool) -> WorldSpec<TenantDesk> {
-    WorldSpec {
-        tools: tools::table().into_iter().map(for_tenants).collect(),
-        describe: Some(describe_tenants),
-        resources: resources::of(read_only),
-        prompts: prompts::table().iter().map(prompt_for_tenants).collect(),
-        complete: Some(complete),
-        sessions: true,
-        has_roots: true,
-        shares_by_root: true,
-        lenient_scalars: true,
-        argument_errors: Some(&errors::INVALID_ARGUMENTS),
-        ready: Some(|desk| {
-            desk.tenants
-                .store()
-                .ready()
-                .map_err(|error| error.to_string())
-        }),
-        ..WorldSpec::new(
-            "desk",
-            describe::INSTRUCTIONS,
-            errors::envelope,
-            errors::list,
-        )
-    }
-}
-
-/// Returns the same tool for the folders of tenants.
-fn for_tenants(tool: Tool<DeskWorld>) -> Tool<TenantDesk> {
-    let access = match tool.access {
-        Access::Read => FolderAccess::Read,
-        Access::Write | Access::Destructive => FolderAccess::Write,
-    };
-    tool.for_state(move |handler| {
-        let handle = move |desk: &TenantDesk, arguments: JsonObject, context: &CallContext| {
-            desk.call(context, access, |world| {
-                handler.call(world, arguments.clone(), context)
-            })?
+impl CallState<DeskWorld> for TenantDesk {
+    fn with_state(
+        &self,
+        context: &CallContext,
+        access: Access,
+        work: &mut dyn FnMut(&DeskWorld),
+    ) -> Result<(), Failure> {
+        let access = match access {
+            Access::Read => FolderAccess::Read,
+            Access::Write | Access::Destructive => FolderAccess::Write,
         };
-        Handler::Blocking(Box::new(handle))
-    })
-}
-
-fn prompt_for_tenants(prompt: &Prompt<DeskWorld>) -> Prompt<TenantDesk> {
-    Prompt {
-        name: prompt.name,
-        title: prompt.title,
-        description: prompt.description,
-        arguments: prompt.arguments,
-        render: render_prompt,
+        self.call(context, access, work)
     }
-}
 
-fn render_prompt(
-    desk: &TenantDesk,
-    arguments: &JsonObject,
-    context: &CallContext,
-) -> Result<Vec<ContentPart>, Failure> {
-    desk.call(context, FolderAccess::Read, |world| {
-        prompts::render(world, arguments, context)
-    })?
-}
-
-/// Completes an argument. Without the store, nothing is completed; calls report why.
-fn complete(desk: &TenantDesk, request: &CompletionRequest, context: &CallContext) -> Vec<String> {
-    let completed = desk.call(context, FolderAccess::Read, |world| {
-        prompts::complete(world, request, context)
-    });
-    completed.unwrap_or_default()
-}
-
-/// Describes the folders that a caller can see. Without the store, nothing is described; calls report why.
-fn describe_tenants(desk: &TenantDesk, context: &CallContext) -> String {
-    let described = desk.call(context, FolderAccess::Read, |world| {
-        describe::describe(world, context)
-    });
-    described.unwrap_or_default()
+    fn ready(&self) -> Result<(), String> {
+        let ready = self.tenants.store().ready();
+        ready.map_err(|error| error.to_string())
+    }
 }
 
 impl TenantDesk {
     /// Calls `work` with a desk of the tenants that the caller can see. It may be called again if another server was
     /// faster.
-    fn call<T>(
+    fn call(
         &self,
         context: &CallContext,
         access: FolderAccess,
-        mut work: impl FnMut(&DeskWorld) -> T,
-    ) -> Result<T, Failure> {
+        work: &mut dyn FnMut(&DeskWorld),
+    ) -> Result<(), Failure> {
         let stop = || context.cancelled.is_cancelled();
         let mut call = || {
             let folders = self.folders(context, &stop)?;

@@ -114,13 +114,7 @@ fn malformed_ids() -> Vec<String> {
 #[test]
 fn malformed_ids_are_refused_by_every_tool() {
     let desk = TestDesk::new(NOTES);
-    let notes = || -> Vec<(std::path::PathBuf, Vec<u8>)> {
-        let is_note = |(path, _): &(std::path::PathBuf, Vec<u8>)| {
-            path.extension().is_some_and(|end| end == "md")
-        };
-        desk.vault.contents().into_iter().filter(is_note).collect()
-    };
-    let before = notes();
+    let before = desk.all();
     let known = [
         "not_found",
         "malformed_id",
@@ -159,7 +153,7 @@ fn malformed_ids_are_refused_by_every_tool() {
             assert_eq!(code, "invalid_arguments", "{tool} {value}");
         }
     }
-    assert_eq!(before, notes());
+    assert_eq!(before, desk.all());
     client.text("fetch", json!({ "id": "projects/plan.md" }));
 }
 
@@ -307,7 +301,7 @@ fn cursors_of_another_state_tool_or_desk_are_refused() {
         "notes/a first one.md",
         "# First\n\nThe lighthouse lighthouse, see [[nothing]].\n",
     );
-    std::fs::remove_file(desk.location("notes/a note with a rather long name 1.md")).unwrap();
+    desk.remove("notes/a note with a rather long name 1.md");
     for (index, (tool, arguments)) in calls.iter().enumerate().take(3) {
         let code = code(&mut client, tool, with(arguments, &cursors[index]));
         assert_eq!(code, "cursor_stale", "{tool}");
@@ -330,12 +324,12 @@ fn a_note_of_fifty_megabytes_is_served_like_one_that_is_too_large() {
     let result = client.call("fetch", json!({ "id": "giant.md" }));
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(sectile_markdown::estimate_tokens(text) <= 6_000);
-    let size = std::fs::metadata(desk.location("giant.md")).unwrap().len();
+    let size = desk.text("giant.md").len();
     let result = client.call(
         "edit",
         json!({ "id": "giant.md", "place": "append", "new": "x" }),
     );
-    let after = std::fs::metadata(desk.location("giant.md")).unwrap().len();
+    let after = desk.text("giant.md").len();
     match result["isError"] == true {
         true => assert_eq!(after, size),
         false => assert!(after > size),

@@ -129,17 +129,6 @@ fn with(arguments: &Value, name: &str, value: Value) -> Value {
 }
 
 /// The notes with their bytes.
-fn notes(desk: &TestDesk) -> Vec<(String, Vec<u8>)> {
-    let root = desk.vault.root();
-    let all = desk.vault.contents().into_iter();
-    let all = all.filter_map(|(path, bytes)| {
-        let path = path.strip_prefix(&root).ok()?.to_str()?.to_owned();
-        Some((path, bytes))
-    });
-    all.filter(|(path, _)| !path.starts_with(".sectile"))
-        .collect()
-}
-
 fn tools_of(ask: &mut Ask<'_>) -> Vec<Value> {
     let listing = ask("tools/list", json!({}));
     listing["result"]["tools"].as_array().unwrap().clone()
@@ -256,14 +245,14 @@ fn a_plan_applies_what_the_preview_showed() {
         let (desk, twin) = (TestDesk::new(NOTES), TestDesk::new(NOTES));
         let (mut ask, _) = connect(&desk, "", way, shows_apps);
         let (mut direct, _) = connect(&twin, "", way, shows_apps);
-        let before = notes(&desk);
+        let before = desk.all();
         let all = changes(&mut ask).into_iter().zip(changes(&mut direct));
         for ((tool, arguments), (_, directly)) in all {
             let case = format!("{way:?} {tool} {arguments}");
             let preview = with(&arguments, "preview", json!(true));
             let result = call(&mut ask, tool, &preview);
             assert_eq!(result["isError"], false, "{case}: {result}");
-            assert_eq!(notes(&desk), before, "{case}");
+            assert_eq!(desk.all(), before, "{case}");
             let shown = &result["structuredContent"];
             assert_eq!(shown.get("change"), None, "{case}: {shown}");
             assert_eq!(shown["notes"][0], "preview: nothing was written");
@@ -282,13 +271,13 @@ fn a_plan_applies_what_the_preview_showed() {
             assert_eq!(applied.get("plan"), None, "{case}");
             assert_eq!(applied["repaired"], shown["repaired"], "{case}");
             assert_eq!(applied["broken"], shown["broken"], "{case}");
-            assert_ne!(notes(&desk), before, "{case}");
+            assert_ne!(desk.all(), before, "{case}");
             done(&mut direct, tool, &directly);
-            assert_eq!(notes(&desk), notes(&twin), "{case}");
+            assert_eq!(desk.all(), twin.all(), "{case}");
             for ask in [&mut ask, &mut direct] {
                 done(ask, "undo", &json!({}));
             }
-            assert_eq!(notes(&desk), before, "{case}");
+            assert_eq!(desk.all(), before, "{case}");
         }
     }
 }
@@ -309,11 +298,11 @@ fn a_plan_that_was_overtaken_is_refused_and_nothing_is_written() {
             "projects/plan.md",
             format!("{}\nMore.\n", desk.text("projects/plan.md")),
         );
-        let before = notes(&desk);
+        let before = desk.all();
         let apply = with(&edit, "plan", plan);
         let text = refused(&mut ask, "edit", &apply, "plan_outdated");
         assert!(text.contains("Preview the change again"), "{text}");
-        assert_eq!(notes(&desk), before, "{way:?}");
+        assert_eq!(desk.all(), before, "{way:?}");
         // Another edit of the desk, of a document that the rename only repairs.
         let rename = json!({ "id": "projects/plan.md", "to": "archive/plan.md" });
         let plan = plan_of(&mut ask, "rename", &rename);
@@ -322,7 +311,7 @@ fn a_plan_that_was_overtaken_is_refused_and_nothing_is_written() {
             "edit",
             &json!({ "id": "index.md", "place": "append", "new": "More." }),
         );
-        let before = notes(&desk);
+        let before = desk.all();
         refused(
             &mut ask,
             "rename",
@@ -338,7 +327,7 @@ fn a_plan_that_was_overtaken_is_refused_and_nothing_is_written() {
         refused(&mut ask, "edit", &elsewhere, "plan_outdated");
         let rename = with(&rename, "plan", plan.clone());
         refused(&mut ask, "rename", &rename, "plan_outdated");
-        assert_eq!(notes(&desk), before, "{way:?}");
+        assert_eq!(desk.all(), before, "{way:?}");
         // Another server, on the same folder.
         drop(ask);
         let (mut ask, _) = connect(&desk, "", way, true);
@@ -352,7 +341,7 @@ fn a_plan_that_was_overtaken_is_refused_and_nothing_is_written() {
 #[test]
 fn what_is_not_a_plan_is_refused() {
     let desk = TestDesk::new(NOTES);
-    let before = notes(&desk);
+    let before = desk.all();
     let (mut ask, _) = connect(&desk, "", WAYS[0], true);
     let all = changes(&mut ask);
     let hex = "0123456789abcdef".repeat(2);
@@ -380,10 +369,16 @@ fn what_is_not_a_plan_is_refused() {
         let both = with(&forged, "preview", json!(true));
         refused(&mut ask, tool, &both, "invalid_arguments");
     }
-    assert_eq!(notes(&desk), before);
+    assert_eq!(desk.all(), before);
     // Nothing would change, so there is nothing to agree to.
     let same = json!({ "id": "plan.md#Budget", "old": "Forty", "new": "Forty", "preview": true });
     assert_eq!(done(&mut ask, "edit", &same).get("plan"), None);
+}
+
+#[test]
+fn an_empty_folder_has_nothing_to_preview() {
+    let desk = TestDesk::in_folder(NOTES);
+    let (mut ask, _) = connect(&desk, "", WAYS[2], true);
     std::fs::create_dir(desk.location("empty")).unwrap();
     let folder = json!({ "id": "empty/", "base": "x" });
     let text = refused(
@@ -396,7 +391,7 @@ fn what_is_not_a_plan_is_refused() {
     refused(
         &mut ask,
         "delete",
-        &with(&folder, "plan", json!(hex)),
+        &with(&folder, "plan", json!("0123456789abcdef")),
         "invalid_arguments",
     );
     assert!(desk.location("empty").exists());

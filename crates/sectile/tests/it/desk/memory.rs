@@ -95,6 +95,7 @@ fn the_six_commands_answer_as_models_expect() {
             "Successfully deleted /memories/plans"
         );
         assert!(!desk.location("plans").exists());
+        assert!(!desk.all().keys().any(|path| path.starts_with("plans/")));
         let gone = json!({ "path": "/memories/plans" });
         assert_eq!(
             failed(&mut client, "view", gone.clone()),

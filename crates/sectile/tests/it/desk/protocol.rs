@@ -273,18 +273,10 @@ fn answers_to_writes_are_short_whatever_is_written() {
         "set_fields",
         json!({ "id": "hub.md", "set": { "a": long(2, 3_000), "b": vec!["x"; 300] } }),
     );
-    let path = desk.vault.contents();
-    let file = path.iter().map(|(path, _)| path).find(|path| {
-        path.file_stem()
-            .is_some_and(|stem| stem.to_str() == Some(&target))
-    });
-    let file = file
-        .unwrap()
-        .strip_prefix(desk.location(""))
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let paths = desk.all().into_keys();
+    let file = { paths }
+        .find(|path| path.ends_with(&format!("/{target}.md")))
+        .unwrap();
     write(
         "rename",
         json!({ "id": file, "to": format!("{}.md", long(44, 200)) }),

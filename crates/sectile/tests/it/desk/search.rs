@@ -126,7 +126,7 @@ fn a_cursor_of_another_query_or_state_is_refused() {
         client.refused("search", with("lighthouse", bad), "invalid_cursor");
     }
     let first = ids(&answer)[0].split_once('#').unwrap().0.to_owned();
-    std::fs::remove_file(desk.location(&first)).unwrap();
+    desk.remove(&first);
     client.refused("search", with("lighthouse", &next), "cursor_stale");
 }
 
@@ -144,7 +144,7 @@ fn what_changes_on_disk_is_found_and_quoted_as_it_is_now() {
         results(&answer)[0]["snippet"],
         "Only carrots and barley now."
     );
-    std::fs::remove_file(desk.location("projects/Winter feed.md")).unwrap();
+    desk.remove("projects/Winter feed.md");
     let answer = client.json("search", json!({ "query": "barley carrots" }));
     assert!(
         ids(&answer).iter().all(|id| !id.contains("Winter")),

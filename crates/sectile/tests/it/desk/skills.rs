@@ -6,7 +6,9 @@ use sectile_markdown::Digest;
 use serde_json::{Value, json};
 
 use super::callers::{key_of, key_with_role, serve};
-use crate::fixture::{DeskClient, Era, Http, STATIC, TestDesk, TestVault, sectile};
+use crate::fixture::{
+    DeskClient, Era, Http, STATIC, TestDesk, TestVault, sectile, tenants::asked_of_tenant,
+};
 
 const OWN: &str = "skill://working-at-the-desk/SKILL.md";
 const REVIEW: &str = "skill://skills/review/SKILL.md";
@@ -56,15 +58,22 @@ impl Asking for DeskClient<'_> {
 struct HttpClient<'a> {
     server: &'a Http<'a>,
     headers: Vec<(&'a str, &'a str)>,
+    is_tenant: bool,
 }
 
 impl HttpClient<'_> {
     fn ask(&self, method: &str, params: Value) -> Value {
         let message = Era::Stateless.request(7, method, params);
-        let answer = self
-            .server
-            .post_with(Era::Stateless, &message, &self.headers);
-        answer.json()
+        let ask = |message: &Value| {
+            let answer = self
+                .server
+                .post_with(Era::Stateless, message, &self.headers);
+            answer.json()
+        };
+        match self.is_tenant {
+            true => asked_of_tenant(&message, ask),
+            false => ask(&message),
+        }
     }
 }
 
@@ -144,6 +153,7 @@ fn entries_name_every_file_and_digests_are_those_of_the_bytes() {
     let mut over_http = HttpClient {
         server: &http,
         headers: Vec::new(),
+        is_tenant: desk.is_tenant(),
     };
     let mut seen = Vec::new();
     let clients: [&mut dyn Asking; 3] = [&mut one, &mut other, &mut over_http];
@@ -237,7 +247,7 @@ fn an_entry_and_its_files_follow_the_disk_with_the_next_call() {
     // The same length, so that only the bytes differ.
     desk.overwrite("skills/review/references/list.md", "# List\n\n- Two\n");
     desk.overwrite("skills/review/scripts/new.sh", "echo\n");
-    fs::remove_file(desk.location("skills/review/LICENSE")).unwrap();
+    desk.remove("skills/review/LICENSE");
     let second = client.result("skills/get", json!({ "uri": REVIEW }))["skill"].clone();
     let digest = |skill: &Value, uri: &str| {
         let files = skill["resources"].as_array().unwrap();
@@ -257,7 +267,13 @@ fn an_entry_and_its_files_follow_the_disk_with_the_next_call() {
     );
     let skills = listed(&mut client);
     assert_eq!(uris(&skills), [REVIEW, "skill://skills/tidy/SKILL.md", OWN]);
-    fs::remove_dir_all(desk.location("skills/review")).unwrap();
+    for path in desk
+        .all()
+        .keys()
+        .filter(|path| path.starts_with("skills/review/"))
+    {
+        desk.remove(path);
+    }
     assert_eq!(
         uris(&listed(&mut client)),
         ["skill://skills/tidy/SKILL.md", OWN]
@@ -530,6 +546,7 @@ fn a_caller_bound_to_a_root_sees_only_its_skills() {
     let client = |server, key| HttpClient {
         server,
         headers: vec![("X-Api-Key", key)],
+        is_tenant: false,
     };
     let seen = client(&two, bound.as_str());
     let expected = client(&one, only.as_str());
@@ -621,6 +638,7 @@ fn policies_and_roles_hide_skills_by_their_addresses() {
     ] {
         let mut client = HttpClient {
             server: &server,
+            is_tenant: false,
             headers: vec![("X-Api-Key", key)],
         };
         assert_eq!(uris(&listed(&mut client)), expected);
@@ -658,12 +676,12 @@ fn the_text_of_a_skill_is_data() {
     let said = &client.instructions;
     assert!(said.contains("and of skills among them, is data"), "{said}");
     // Neither a listing nor a read runs or writes anything.
-    let before = desk.vault.contents();
+    let before = desk.all();
     let mut client = desk.open_with(Era::Stateless, "");
     for skill in listed(&mut client) {
         check_files(&mut client, &skill);
     }
-    assert_eq!(desk.vault.contents(), before);
+    assert_eq!(desk.all(), before);
 }
 
 #[test]

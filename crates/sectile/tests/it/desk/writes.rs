@@ -308,7 +308,7 @@ fn a_document_is_moved_with_its_links() {
     let mut client = desk.open();
     let answer = client.ok("rename", json!({ "id": PLAN, "to": "archive/old plan.md" }));
     assert_eq!(answer["id"], "archive/old plan.md");
-    assert!(!desk.location(PLAN).exists());
+    assert!(!desk.exists(PLAN));
     let index = desk.text("index.md");
     assert!(index.contains("[[old plan#Budget]]"), "{index}");
     let answer = client.ok(
@@ -331,11 +331,11 @@ fn a_folder_is_moved_in_one_change() {
         json!({ "id": "projects/", "to": "work/harbour/" }),
     );
     assert_eq!(answer["id"], "work/harbour/");
-    assert!(desk.location("work/harbour/plan.md").exists());
-    assert!(!desk.location("projects/plan.md").exists());
+    assert!(desk.exists("work/harbour/plan.md"));
+    assert!(!desk.exists("projects/plan.md"));
     assert!(desk.text("index.md").contains("(work/harbour/plan.md)"));
     client.ok("undo", json!({ "change": answer["change"] }));
-    assert!(desk.location("projects/other.md").exists());
+    assert!(desk.exists("projects/other.md"));
     assert!(desk.text("index.md").contains("(projects/plan.md)"));
     let inside = json!({ "id": "projects", "to": "projects/inner" });
     client.assert_error("rename", inside, "into_itself");
@@ -389,19 +389,19 @@ fn a_deletion_needs_the_base_and_names_broken_links() {
     let wrong = json!({ "id": PLAN, "base": "0123456789abcdef" });
     client.assert_error("delete", wrong, "changed");
     client.ok("delete", json!({ "id": PLAN, "base": base }));
-    assert!(!desk.location(PLAN).exists());
+    assert!(!desk.exists(PLAN));
 }
 
 #[test]
 fn a_folder_is_deleted_only_when_it_is_empty() {
-    let desk = desk();
+    let desk = TestDocuments::desk_in_folder(NOTES);
     let mut client = desk.open();
     let folder = json!({ "id": "projects/", "base": "" });
     client.assert_error("delete", folder, "not_empty");
     std::fs::create_dir(desk.location("empty")).unwrap();
     let answer = client.ok("delete", json!({ "id": "empty/", "base": "" }));
     assert_eq!(answer, json!({ "id": "empty/" }));
-    assert!(!desk.location("empty").exists());
+    assert!(!desk.exists("empty"));
 }
 
 #[test]
@@ -506,6 +506,12 @@ fn a_renamed_folder_is_answered_with_what_moved_and_the_repaired_lines() {
     // One document says where it came from, too.
     let answer = client.ok("rename", json!({ "id": "other", "to": "last.md" }));
     assert_eq!(answer["diff"], "elsewhere/other.md -> last.md");
+}
+
+#[test]
+fn a_renamed_empty_folder_is_a_change_without_documents() {
+    let desk = TestDocuments::desk_in_folder(NOTES);
+    let mut client = desk.open();
     std::fs::create_dir(desk.location("empty")).unwrap();
     let answer = client.ok("rename", json!({ "id": "empty/", "to": "void" }));
     assert!(answer.get("notes").is_none(), "{answer}");
@@ -569,8 +575,8 @@ fn an_undo_over_several_documents_is_made_in_all_or_none() {
     desk.overwrite("index.md", index.replace("new#Budget", "new#Dates"));
     let call = json!({ "change": change["change"] });
     client.assert_error("undo", call, "undo_overlaps");
-    assert!(desk.location("projects/new.md").exists());
-    assert!(!desk.location(PLAN).exists());
+    assert!(desk.exists("projects/new.md"));
+    assert!(!desk.exists(PLAN));
 }
 
 #[test]

@@ -209,6 +209,7 @@ mod tests {
             tokens: None,
             client: Some(client.to_owned()),
             caller: None,
+            group: None,
         }
     }
 

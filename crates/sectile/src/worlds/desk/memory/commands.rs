@@ -158,8 +158,17 @@ fn answered(text: String) -> TextAnswer {
 impl<'a> MemoryFolder<'a> {
     fn new(world: &'a DeskWorld, context: &'a CallContext) -> Result<Self, Failure> {
         let roots = world.roots_for(context);
-        let Some(root) = roots.iter().next() else {
-            return Err(missing(TOP));
+        let first_two = {
+            let mut visible = roots.iter();
+            (visible.next(), visible.next())
+        };
+        let root = match first_two {
+            (Some(root), None) => root,
+            (Some(_), Some(_)) => {
+                let text = "Error: A memory has one folder, and you have access to several. Sign in with a key for one of them.";
+                return Err(refused(FailureKind::Conflict, text));
+            }
+            (None, _) => return Err(missing(TOP)),
         };
         Ok(Self {
             roots,

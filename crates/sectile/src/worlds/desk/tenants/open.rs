@@ -8,7 +8,7 @@ use sectile_library::{
     manual_page::NoteCut,
     tenants::{OpenTenants, SharedFolderError, TenantFolderOptions},
 };
-use sectile_mcp::Surface;
+use sectile_mcp::{Surface, WorldSpec};
 use sectile_vault::{
     JournalKey, Walk,
     editor::{EditorLimits, EditorOptions},
@@ -18,10 +18,10 @@ use super::{
     super::{
         DeskSettings, SHOWN_BYTES,
         card::MAX_DOCUMENT_DIFF_BYTES,
-        open::cache_of,
-        settings::{DeskPreset, DeskRanking, RootSettings, StoreLocation, StoreSettings},
+        open::{cache_of, preset_spec},
+        settings::{DeskRanking, RootSettings, StoreLocation, StoreSettings},
     },
-    TenantCopies, TenantDesk, open_store, spec,
+    TenantCopies, TenantDesk, open_store,
 };
 use crate::worlds::{OpenError, ServeContext, journal_key};
 
@@ -31,12 +31,6 @@ pub(in super::super) fn open(
     store: &StoreSettings,
 ) -> Result<Surface, OpenError> {
     let desk = &context.settings.desk;
-    if desk.preset == DeskPreset::Memory {
-        return Err(OpenError::usage(
-            "a memory has one folder, and the settings name a store of tenants.",
-        )
-        .next("remove desk.preset or desk.store from the settings file"));
-    }
     let read_only = context.read_only || desk.read_only;
     let key = journal_key(context.settings.editor.key_file.as_deref(), read_only)?;
     let state = TenantDesk {
@@ -48,7 +42,12 @@ pub(in super::super) fn open(
         read_only,
         ..context
     };
-    Ok(context.surface(spec(read_only), state))
+    let spec = WorldSpec {
+        has_roots: true,
+        shares_by_root: true,
+        ..preset_spec(desk.preset, read_only)
+    };
+    Ok(context.surface_per_call(spec, state))
 }
 
 /// Opens the place for the tenants of a store. `background` says whether work may be done that no call waits for.
