@@ -149,7 +149,7 @@ fn conversation(client: &mut DeskClient<'_>) -> Vec<Value> {
 
 #[test]
 fn sample_answers_are_as_pinned_and_valid_under_their_schemas() {
-    let desk = TestDesk::new(READ_NOTES);
+    let desk = TestDesk::in_folder(READ_NOTES);
     let tools = listed(&desk, Era::Stateless);
     let said = conversation(&mut desk.open().until_read());
     for exchanged in &said {

@@ -339,7 +339,7 @@ fn a_document_that_is_not_utf_8_is_not_edited() {
 
 #[test]
 fn a_link_is_read_but_not_renamed_or_deleted() {
-    let desk = TestDocuments::desk(NOTES);
+    let desk = TestDocuments::desk_in_folder(NOTES);
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("plan.md", desk.location("projects/link.md")).unwrap();

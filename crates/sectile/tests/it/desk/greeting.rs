@@ -127,7 +127,7 @@ fn a_note_is_a_prompt_whose_argument_is_completed() {
 
 #[test]
 fn addresses_are_never_empty_and_follow_the_settings() {
-    let desk = TestDesk::new(READ_NOTES);
+    let desk = TestDesk::in_folder(READ_NOTES);
     let url = |settings: &str| {
         let mut client = desk.open_with(Era::Handshake, settings);
         let answer = client.json("search", json!({ "query": "catering soup" }));

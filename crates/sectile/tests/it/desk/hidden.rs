@@ -61,7 +61,7 @@ const HIDDEN: &[(&str, &str)] = &[
 
 /// Two desks that differ only in hidden files.
 fn twins() -> (TestDesk, TestDesk) {
-    let (with, without) = (TestDesk::new(VISIBLE), TestDesk::new(VISIBLE));
+    let (with, without) = (TestDesk::in_folder(VISIBLE), TestDesk::in_folder(VISIBLE));
     for (path, text) in HIDDEN {
         with.overwrite(path, text);
     }
@@ -476,7 +476,7 @@ fn folders_in_which_nothing_may_be_read_leave_no_trace() {
     const READ: &str = "[desk.roots.notes]\npath = 'vault'\nread = ['inbox/']\n";
     let note = "# A\n\nSee [them](../layoffs-2027/) and [[layoffs-2027/names]].\n";
     let notes = [("inbox/a.md", note), ("inbox/deep/b.md", "# B\n")];
-    let (with, without) = (TestDesk::new(&notes), TestDesk::new(&notes));
+    let (with, without) = (TestDesk::in_folder(&notes), TestDesk::in_folder(&notes));
     with.overwrite("layoffs-2027/names.md", "# Names\n\nEverybody.\n");
     with.overwrite("layoffs-2027/deep/faces.png", "png");
     fs::create_dir_all(with.location("layoffs-2027/empty")).unwrap();

@@ -5,11 +5,7 @@
 mod model;
 mod moves;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -180,22 +176,12 @@ impl<'a> Game<'a> {
 
     /// The notes that are on disk.
     fn on_disk(&self) -> Model {
-        fn collect(top: &Path, folder: &Path, model: &mut Model) {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                let name = path.file_name().unwrap().to_str().unwrap();
-                if path.is_dir() && name != ".sectile" {
-                    collect(top, &path, model);
-                } else if name.ends_with(".md") {
-                    let place = path.strip_prefix(top).unwrap().to_str().unwrap();
-                    let text = fs::read_to_string(&path).unwrap();
-                    model.notes.insert(place.replace('\\', "/"), text);
-                }
+        let mut model = Model::default();
+        for (path, bytes) in self.desk.all() {
+            if path.ends_with(".md") {
+                model.notes.insert(path, String::from_utf8(bytes).unwrap());
             }
         }
-        let top = self.desk.location("");
-        let mut model = Model::default();
-        collect(&top, &top, &mut model);
         model
     }
 

@@ -30,7 +30,10 @@ const SKILLS: &[(&str, &[u8])] = &[
 ];
 
 fn desk() -> TestDesk {
-    let desk = TestDesk::new(&[]);
+    with_skills(TestDesk::new(&[]))
+}
+
+fn with_skills(desk: TestDesk) -> TestDesk {
     for (path, bytes) in SKILLS {
         desk.overwrite(path, bytes);
     }
@@ -287,7 +290,7 @@ fn an_entry_and_its_files_follow_the_disk_with_the_next_call() {
 
 #[test]
 fn what_is_not_a_skill_is_not_served() {
-    let desk = TestDesk::new(&[]);
+    let desk = TestDesk::in_folder(&[]);
     for (path, text) in [
         ("SKILL.md", skill_text("vault")),
         ("no-front-matter/SKILL.md", "# Text\n".to_owned()),
@@ -364,7 +367,7 @@ fn what_is_not_a_skill_is_not_served() {
 #[cfg(unix)]
 #[test]
 fn links_pipes_and_huge_files_do_no_harm() {
-    let desk = TestDesk::new(&[]);
+    let desk = TestDesk::in_folder(&[]);
     desk.overwrite("tea/SKILL.md", skill_text("tea"));
     desk.overwrite("private.txt", "outside of the skill");
     fs::create_dir(desk.location("tea/sub")).unwrap();
@@ -416,7 +419,7 @@ fn links_pipes_and_huge_files_do_no_harm() {
 
 #[test]
 fn a_link_that_takes_the_place_of_a_file_is_not_followed() {
-    let desk = desk();
+    let desk = with_skills(TestDesk::in_folder(&[]));
     desk.overwrite("secret.txt", "never served");
     let mut client = desk.open();
     listed(&mut client);

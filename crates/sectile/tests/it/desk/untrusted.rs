@@ -8,7 +8,7 @@ use crate::fixture::TestDocuments;
 #[cfg(unix)]
 #[test]
 fn a_private_folder_that_is_a_link_is_not_followed() {
-    let desk = TestDocuments::desk(NOTES);
+    let desk = TestDocuments::desk_in_folder(NOTES);
     let outside = desk.vault().outside();
     std::os::unix::fs::symlink(&outside, desk.location(".sectile")).unwrap();
     let before = std::fs::read_dir(&outside).unwrap().count();
@@ -25,7 +25,7 @@ fn a_private_folder_that_is_a_link_is_not_followed() {
 #[test]
 fn a_folder_that_cannot_be_written_is_left_as_it_is() {
     use std::os::unix::fs::PermissionsExt as _;
-    let desk = TestDocuments::desk(NOTES);
+    let desk = TestDocuments::desk_in_folder(NOTES);
     let root = desk.location("");
     let allow =
         |mode| std::fs::set_permissions(&root, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -46,7 +46,7 @@ fn a_folder_that_cannot_be_written_is_left_as_it_is() {
 
 #[test]
 fn a_root_that_disappears_is_reported_and_comes_back() {
-    let desk = TestDocuments::desk(NOTES);
+    let desk = TestDocuments::desk_in_folder(NOTES);
     let mut client = desk.open();
     let call = json!({ "id": "index.md", "old": "See", "new": "Look at" });
     let root = desk.location("");
@@ -64,7 +64,7 @@ fn a_root_that_disappears_is_reported_and_comes_back() {
 /// A history that came with the folder is shown, but nothing of it is acted on.
 #[test]
 fn a_foreign_history_is_not_undone() {
-    let desk = TestDocuments::desk(NOTES);
+    let desk = TestDocuments::desk_in_folder(NOTES);
     let mut client = desk.open();
     let change = client.ok(
         "edit",

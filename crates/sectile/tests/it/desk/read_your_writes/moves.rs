@@ -1,7 +1,5 @@
 //! The changes of the game: those that the desk makes, and those that another program makes.
 
-use std::{fs, io::Write as _};
-
 use serde_json::json;
 
 use super::{
@@ -39,24 +37,18 @@ impl Game<'_> {
             }
             2 => {
                 let new = self.note(&path);
-                let other = self.desk.location(&format!("{path}.tmp"));
-                fs::write(&other, &new).unwrap();
-                fs::rename(other, self.desk.location(&path)).unwrap();
+                self.desk.replace(&path, &new);
                 self.model.notes.insert(path, new);
                 "replace by a rename"
             }
             3 => {
                 let more = format!("\n{}\n", self.sentence(&path));
-                let mut file = fs::OpenOptions::new()
-                    .append(true)
-                    .open(self.desk.location(&path))
-                    .unwrap();
-                file.write_all(more.as_bytes()).unwrap();
+                self.desk.append(&path, &more);
                 self.model.notes.insert(path, text + &more);
                 "append"
             }
             4 if self.model.notes.len() > 10 => {
-                fs::remove_file(self.desk.location(&path)).unwrap();
+                self.desk.remove(&path);
                 self.model.notes.remove(&path);
                 "remove a file"
             }
@@ -72,7 +64,7 @@ impl Game<'_> {
             6 => {
                 let folder = folder_of(&path).to_owned();
                 let new = joined(&folder, &format!("note-{}.md", self.name()));
-                fs::rename(self.desk.location(&path), self.desk.location(&new)).unwrap();
+                self.desk.rename(&path, &new);
                 self.model.notes.remove(&path);
                 self.model.notes.insert(new, text);
                 "move a file"
@@ -90,7 +82,7 @@ impl Game<'_> {
                     .pick(&[folder, folders.last().unwrap().clone()])
                     .clone();
                 let new = format!("moved-{}", self.name());
-                fs::rename(self.desk.location(&folder), self.desk.location(&new)).unwrap();
+                self.desk.rename(&folder, &new);
                 let notes = std::mem::take(&mut self.model.notes);
                 let notes = notes.into_iter();
                 self.model.notes = notes
