@@ -9,6 +9,9 @@ mod forms;
 mod pages;
 /// Behind sign-in: roles, and what does not exist for them.
 mod sign_in;
+/// Tenants in a store.
+#[cfg(feature = "backends")]
+mod tenants;
 
 use std::process::Command;
 

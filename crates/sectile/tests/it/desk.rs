@@ -7,7 +7,7 @@ mod bad_input;
 /// Bases: what one answer gives, every tool takes.
 mod bases;
 /// Callers that are bound to roots.
-mod callers;
+pub(crate) mod callers;
 /// The card on which people review changes.
 mod card;
 /// Listings, schemas and sample answers, pinned.

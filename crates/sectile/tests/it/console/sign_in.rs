@@ -55,7 +55,7 @@ impl KeyedDesk {
 }
 
 /// Signs someone in with a key.
-fn sign_in<'s, 'd>(server: &'s Http<'d>, key: &str) -> Visitor<'s, 'd> {
+pub(super) fn sign_in<'s, 'd>(server: &'s Http<'d>, key: &str) -> Visitor<'s, 'd> {
     let answer = try_sign_in(server, key);
     assert_eq!(
         (answer.status, answer.header("location")),
@@ -65,7 +65,7 @@ fn sign_in<'s, 'd>(server: &'s Http<'d>, key: &str) -> Visitor<'s, 'd> {
     Visitor::with_cookie(server, &answer)
 }
 
-fn try_sign_in(server: &Http<'_>, key: &str) -> crate::fixture::HttpAnswer {
+pub(super) fn try_sign_in(server: &Http<'_>, key: &str) -> crate::fixture::HttpAnswer {
     let origin = format!("http://{}", server.address());
     let headers = [FORM, ("Origin", origin.as_str())];
     server.request(

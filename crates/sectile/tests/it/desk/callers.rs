@@ -8,11 +8,11 @@ use crate::fixture::{Era, Http, STATIC, TestVault, sectile};
 
 const ERA: Era = Era::Stateless;
 
-pub(super) fn key_of(vault: &TestVault, user: &str, roots: &[&str]) -> String {
+pub(crate) fn key_of(vault: &TestVault, user: &str, roots: &[&str]) -> String {
     key_with_role(vault, "editor", user, roots)
 }
 
-pub(super) fn key_with_role(vault: &TestVault, role: &str, user: &str, roots: &[&str]) -> String {
+pub(crate) fn key_with_role(vault: &TestVault, role: &str, user: &str, roots: &[&str]) -> String {
     let mut command = sectile();
     command.args(["auth", "add-key", "--role", role, "--user", user]);
     for root in roots {
@@ -31,14 +31,14 @@ struct TwoDesks {
     alone: TestVault,
 }
 
-pub(super) fn call(server: &Http<'_>, key: &str, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(server: &Http<'_>, key: &str, tool: &str, arguments: &Value) -> Value {
     let message = ERA.call(7, tool, arguments.clone());
     let answer = server.post_with(ERA, &message, &[("X-Api-Key", key)]);
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["result"].clone()
 }
 
-pub(super) fn serve<'a>(vault: &'a TestVault, roots: &str) -> Http<'a> {
+pub(crate) fn serve<'a>(vault: &'a TestVault, roots: &str) -> Http<'a> {
     let settings = format!(
         "[server.auth]\nkeys_file = 'keys.toml'\n[server.limits]\nrequests_per_minute = 0\n[desk.roots]\n{roots}"
     );

@@ -220,6 +220,44 @@ fn a_tenant_cannot_tell_that_there_are_others() {
 }
 
 #[test]
+fn a_memory_is_kept_in_the_store_by_every_server() {
+    for kind in TenantServers::KINDS {
+        let vault = vault_of(&[]);
+        let store = TenantServers::start(kind, &vault);
+        ok(&store, &vault, &["create", TENANT]);
+        ok(&store, &vault, &["create", "globex"]);
+        let settings = format!(
+            "[server.auth]\nkeys_file = 'keys.toml'\n{}",
+            store.settings_for(None)
+        );
+        let keys = [
+            key_of(&vault, "ada", &[TENANT]),
+            key_of(&vault, "bob", &["globex"]),
+            key_of(&vault, "mia", &[TENANT, "globex"]),
+        ];
+        let [one, other] = [(); 2].map(|()| {
+            let mut command = server(&vault, &settings);
+            command.args(["--preset", "memory"]);
+            Http::spawn(&vault, command)
+        });
+        let [ada, bob, mia] = &keys;
+        let text = |server: &Http<'_>, key: &str, tool: &str, arguments: Value| {
+            let result = call(server, key, tool, &arguments);
+            result["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        let create = json!({ "path": "/memories/one.txt", "file_text": "Ice.\n" });
+        let made = text(&one, ada, "create", create);
+        assert!(made.starts_with("File created"), "{made}");
+        let view = json!({ "path": "/memories/one.txt" });
+        assert!(text(&other, ada, "view", view.clone()).contains("Ice."));
+        let missing = text(&other, bob, "view", view.clone());
+        assert!(missing.contains("does not exist"), "{missing}");
+        let several = text(&other, mia, "view", view);
+        assert!(several.contains("A memory has one folder"), "{several}");
+    }
+}
+
+#[test]
 fn a_store_that_is_away_is_reported_and_comes_back() {
     for kind in TenantServers::KINDS {
         let desk = TestDesk::new(NOTES);
