@@ -36,6 +36,8 @@ mod roots;
 mod sessions;
 /// Skills, in both eras.
 mod skills;
+/// A state that is made for each call.
+mod states;
 /// Answers and errors that are text.
 mod texts;
 /// The same server over HTTP, without the binary around it.
