@@ -44,7 +44,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let notes = home.path().join("notes");
     let count = bench.size(NOTES, FEW_NOTES);
     make_notes(&notes, count)?;
-    let database = Postgres::start();
+    let database = Postgres::start_on_disk();
     database.create_role(ROLE, PASSWORD);
     database.create_database(NAME);
     database.sql(

@@ -47,7 +47,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let questions = prose::questions(&library.words, library.count, QUESTIONS);
     quickly(&mut library.index_command(bench, LIBRARY))?;
     let folder = tempfile::tempdir()?;
-    let database = Database::start();
+    let database = Database::start_on_disk();
     database.create_role(ROLE, PASSWORD);
     database.create_database(NAME);
     database.sql(
