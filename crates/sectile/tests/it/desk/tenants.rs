@@ -1,5 +1,7 @@
 //! Desks of many tenants, in every store.
 
+mod names;
+
 use std::{
     fs,
     net::SocketAddr,
