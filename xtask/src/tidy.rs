@@ -44,6 +44,7 @@ pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
         CHECKS.len(),
         findings.len()
     );
+    layers::linked_clients(repo)?;
     if findings.is_empty() {
         return Ok(None);
     }

@@ -1,7 +1,10 @@
 //! Checks which crate may depend on which package: Cargo enforces the boundaries that the manifests declare, and this
 //! checks the manifests.
 
+use anyhow::{Result, ensure};
+
 use super::{Finding, Tree};
+use crate::process::{self, Repo};
 
 /// A row of a table: the key, and words separated by spaces.
 type Row = (&'static str, &'static str);
@@ -37,6 +40,44 @@ const RESERVED_PACKAGES: &[Row] = &[
     ("tokio", "backends client mcp sectile"),
     ("tracing", "backends library mcp retrieval sectile vault"),
 ];
+
+/// Clients of databases and object storages, which only a program with the feature `backends` has.
+const SERVER_CLIENTS: [&str; 5] = [
+    "deadpool-postgres",
+    "object_store",
+    "pgvector",
+    "tokio-postgres",
+    "tokio-postgres-rustls",
+];
+
+/// Checks that a program without the feature `backends` is linked with no client of a database or an object storage.
+pub(super) fn linked_clients(repo: &Repo) -> Result<()> {
+    let linked = |feature: &str| -> Result<Vec<&str>> {
+        let words =
+            format!("tree --package sectile --edges normal --prefix none --locked{feature}");
+        let tree = process::stdout_of(&mut repo.cargo(words.split(' ')))?;
+        let names: Vec<&str> = tree
+            .lines()
+            .filter_map(|line| line.split(' ').next())
+            .collect();
+        let clients = SERVER_CLIENTS.into_iter();
+        Ok(clients.filter(|client| names.contains(client)).collect())
+    };
+    let without = linked("")?;
+    ensure!(
+        without.is_empty(),
+        "without the feature `backends`, the program is linked with {}",
+        without.join(", ")
+    );
+    // A name that nothing has any more would be absent in both.
+    let with = linked(" --features backends")?;
+    ensure!(
+        with == SERVER_CLIENTS,
+        "with the feature `backends`, only {} of the clients in the table are linked",
+        with.join(", ")
+    );
+    Ok(())
+}
 
 /// Returns whether the row of `key` has a word; `None` without a row.
 fn has(table: &[Row], key: &str, word: &str) -> Option<bool> {
