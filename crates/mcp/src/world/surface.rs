@@ -1,5 +1,7 @@
 //! A world made ready to serve: its table bound to its state, with a policy and limits.
 
+mod bound;
+
 use std::{
     borrow::Cow,
     collections::HashMap,
@@ -8,14 +10,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::broadcast;
-
+use self::bound::{
+    BoundCompleter, BoundDescriber, BoundReadyCheck, BoundResources, BoundSkills, ResourceWatcher,
+    bind_completer, bind_describer, bind_prompt, bind_ready, bind_resources, bind_skills,
+    bind_tool,
+};
+pub(crate) use self::bound::{BoundHandler, BoundPrompt, BoundTool};
 use crate::{
-    Access, Answer, AnswerFuture, ArgumentAlias, CacheHint, CallContext, CallState, Completer,
-    CompletionRequest, Console, ContentPart, Envelope, ErrorList, ErrorRow, Failure, FailureKind,
-    Handler, JsonObject, MirroredArgument, NoObserver, Observer, Pace, Policy, Prompt, RefusedCall,
-    Resource, ResourceContent, ResourceListing, ResourceNotice, ResourceTemplate, Resources,
-    Schema, SkillFiles, SkillPurpose, Skills, Tool,
+    Access, ArgumentAlias, CacheHint, CallContext, CallState, Completer, Console, Envelope,
+    ErrorList, ErrorRow, Failure, Handler, JsonObject, MirroredArgument, NoObserver, Observer,
+    Pace, Policy, Prompt, RefusedCall, Resource, ResourceListing, ResourceTemplate, Resources,
+    Schema, Skills, Tool,
     access::{AccessTarget, Identity},
     call::{
         caller_slots::{CallerSlotBounds, CallerSlots},
@@ -108,6 +113,9 @@ pub enum UnknownTool {
 
 /// Describes what a world holds, for the caller that connects.
 pub type Describer<S> = fn(&S, &CallContext) -> String;
+
+/// Checks whether a world's source is usable now.
+type ReadyCheck<S> = fn(&S) -> Result<(), String>;
 
 /// Builds a world's own error object for a call that the frame refused.
 pub type RefusalObject = fn(&RefusedCall) -> JsonObject;
@@ -371,93 +379,6 @@ const LISTENERS: CallerSlotBounds = CallerSlotBounds {
     waiting_per_caller: 0,
 };
 
-type BlockingHandler =
-    Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
-type AsyncHandler = Box<dyn Fn(JsonObject, CallContext) -> AnswerFuture + Send + Sync>;
-type Lister = Box<dyn Fn(&CallContext) -> Result<ResourceListing, Failure> + Send + Sync>;
-type ResourceReader =
-    Box<dyn Fn(&str, &CallContext) -> Result<Option<ResourceContent>, Failure> + Send + Sync>;
-type BoundSkills = Box<
-    dyn Fn(&CallContext, SkillPurpose, &mut dyn FnMut(&dyn SkillFiles)) -> Result<(), Failure>
-        + Send
-        + Sync,
->;
-type BoundCompleter = Box<dyn Fn(&CompletionRequest, &CallContext) -> Vec<String> + Send + Sync>;
-type ReadyCheck<S> = fn(&S) -> Result<(), String>;
-type BoundDescriber = Box<dyn Fn(&CallContext) -> String + Send + Sync>;
-type BoundReadyCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
-type ResourceWatcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
-type Renderer =
-    Box<dyn Fn(&JsonObject, &CallContext) -> Result<Vec<ContentPart>, Failure> + Send + Sync>;
-
-pub(crate) struct BoundTool {
-    pub(crate) card: ToolCard,
-    pub(crate) pace: Pace,
-    pub(crate) handler: BoundHandler,
-}
-
-impl BoundTool {
-    /// Returns whether the caller never gets anything but the answer.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.pace == Pace::Quick || matches!(self.handler, BoundHandler::Waiting(_))
-    }
-}
-
-pub(crate) enum BoundHandler {
-    Blocking(BlockingHandler),
-    Waiting(AsyncHandler),
-}
-
-pub(crate) struct BoundResources {
-    pub(crate) list: Lister,
-    pub(crate) read: ResourceReader,
-    pub(crate) templates: Cow<'static, [ResourceTemplate]>,
-    pub(crate) cache: CacheHint,
-    pub(crate) changes: Option<ResourceWatcher>,
-}
-
-pub(crate) struct BoundPrompt {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) arguments: &'static [crate::PromptArgument],
-    pub(crate) render: Renderer,
-}
-
-impl BoundPrompt {
-    /// Rejects arguments that are missing, unknown or not strings.
-    pub(crate) fn check_arguments(&self, arguments: &JsonObject) -> Result<(), Failure> {
-        let invalid = |what: String| Err(Failure::new(FailureKind::InvalidArguments, what));
-        let known = |key: &String| self.arguments.iter().any(|argument| argument.name == key);
-        if !arguments.keys().all(known) {
-            let names: Vec<&str> = self
-                .arguments
-                .iter()
-                .map(|argument| argument.name)
-                .collect();
-            return invalid(format!(
-                "Invalid arguments: this prompt takes only: {}.",
-                names.join(", ")
-            ));
-        }
-        for argument in self.arguments {
-            match arguments.get(argument.name) {
-                None if argument.required => {
-                    return invalid(format!("Invalid arguments: {} is required.", argument.name));
-                }
-                Some(value) if !value.is_string() => {
-                    return invalid(format!(
-                        "Invalid arguments: {} must be a JSON string.",
-                        argument.name
-                    ));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Surface {
     /// Binds the table of `spec` to `state`.
     #[must_use]
@@ -507,16 +428,9 @@ impl Surface {
             world: spec.name,
             title: spec.title,
             instructions: spec.instructions,
-            describe: spec.describe.map(|describe| {
-                let state = state.clone();
-                // Where there is no state, calls report why.
-                let bound: BoundDescriber = Box::new(move |context| {
-                    let described =
-                        state.with(context, Access::Read, |state| describe(state, context));
-                    described.unwrap_or_default()
-                });
-                bound
-            }),
+            describe: spec
+                .describe
+                .map(|describe| bind_describer(describe, &state)),
             families,
             tools,
             tool_index,
@@ -524,34 +438,16 @@ impl Surface {
             resources: spec
                 .resources
                 .map(|resources| bind_resources(&resources, &state)),
-            skills: spec.skills.map(|skills| {
-                let (state, open) = (state.clone(), skills.open);
-                let bound: BoundSkills = Box::new(move |context, purpose, work| {
-                    // Files are read while the state is there.
-                    state.with(context, Access::Read, |state| {
-                        work(&*open(state, context, purpose)?);
-                        Ok(())
-                    })?
-                });
-                bound
-            }),
+            skills: spec.skills.map(|skills| bind_skills(&skills, &state)),
             prompts: spec
                 .prompts
                 .into_iter()
                 .map(|prompt| bind_prompt(&prompt, &state))
                 .collect(),
             console: spec.console.map(|console| console.bind(&state)),
-            complete: spec.complete.map(|complete| {
-                let state = state.clone();
-                // As with descriptions, calls report why there is no state.
-                let bound: BoundCompleter = Box::new(move |request, context| {
-                    let completed = state.with(context, Access::Read, |state| {
-                        complete(state, request, context)
-                    });
-                    completed.unwrap_or_default()
-                });
-                bound
-            }),
+            complete: spec
+                .complete
+                .map(|complete| bind_completer(complete, &state)),
             sessions: spec.sessions,
             tokens_only: spec.tokens_only,
             has_roots: spec.has_roots,
@@ -771,90 +667,4 @@ impl Surface {
 #[must_use]
 pub fn fixed_part(template: &str) -> &str {
     template.split('{').next().unwrap_or(template)
-}
-
-fn bind_tool<S: Send + Sync + 'static>(
-    tool: Tool<S>,
-    offer: &ToolOffer<'_>,
-    state: &WorldState<S>,
-) -> BoundTool {
-    let state = state.clone();
-    let (card, pace, handler) = tool.into_parts(offer);
-    let access = card.access;
-    let handler = match (handler, state) {
-        (Handler::Blocking(handle), WorldState::Kept(state)) => {
-            BoundHandler::Blocking(Arc::new(move |arguments, context| {
-                handle(&state, arguments, context)
-            }))
-        }
-        (Handler::Blocking(handle), state) => {
-            BoundHandler::Blocking(Arc::new(move |arguments, context| {
-                state.with(context, access, |state| {
-                    handle(state, arguments.clone(), context)
-                })?
-            }))
-        }
-        (Handler::Waiting(handle), state) => {
-            BoundHandler::Waiting(Box::new(move |arguments, context| match state.kept() {
-                Ok(state) => handle(Arc::clone(state), arguments, context),
-                Err(failure) => Box::pin(std::future::ready(Err(failure))),
-            }))
-        }
-    };
-    BoundTool {
-        card,
-        pace,
-        handler,
-    }
-}
-
-fn bind_resources<S: Send + Sync + 'static>(
-    resources: &Resources<S>,
-    state: &WorldState<S>,
-) -> BoundResources {
-    let (list, read) = (resources.list, resources.read);
-    let (for_list, for_read) = (state.clone(), state.clone());
-    BoundResources {
-        list: Box::new(move |context| {
-            for_list.with(context, Access::Read, |state| list(state, context))?
-        }),
-        read: Box::new(move |uri, context| {
-            for_read.with(context, Access::Read, |state| read(state, uri))?
-        }),
-        templates: resources.templates.clone(),
-        cache: resources.cache,
-        changes: resources.changes.and_then(|changes| {
-            let state = Arc::clone(state.kept().ok()?);
-            let bound: ResourceWatcher = Box::new(move || changes(&state));
-            Some(bound)
-        }),
-    }
-}
-
-fn bind_prompt<S: Send + Sync + 'static>(prompt: &Prompt<S>, state: &WorldState<S>) -> BoundPrompt {
-    let (state, render) = (state.clone(), prompt.render);
-    BoundPrompt {
-        name: prompt.name,
-        title: prompt.title,
-        description: prompt.description,
-        arguments: prompt.arguments,
-        render: Box::new(move |arguments, context| {
-            state.with(context, Access::Read, |state| {
-                render(state, arguments, context)
-            })?
-        }),
-    }
-}
-
-fn bind_ready<S: Send + Sync + 'static>(
-    ready: Option<ReadyCheck<S>>,
-    state: WorldState<S>,
-) -> Option<BoundReadyCheck> {
-    match state {
-        WorldState::Kept(state) => {
-            let ready = ready?;
-            Some(Box::new(move || ready(&state)))
-        }
-        WorldState::PerCall(source) => Some(Box::new(move || source.ready())),
-    }
 }
