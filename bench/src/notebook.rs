@@ -6,6 +6,7 @@ mod background;
 mod fetch;
 pub(crate) mod indexing;
 mod library;
+mod new_words;
 pub(crate) mod prose;
 pub(crate) mod scale;
 mod search;

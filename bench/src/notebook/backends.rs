@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{
     QUESTIONS, asked, enter,
     library::{LIBRARY, NotebookLibrary},
-    prose,
+    new_words, prose,
 };
 use crate::{
     Bench,
@@ -59,6 +59,11 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let places = BackendConfigs::write(folder.path(), &library, &database, &bucket)?;
     load(report, bench, &library, &database, &places)?;
     queries(report, &database, &questions)?;
+    let [(_, embedded), (_, in_database), ..] = places.all.as_slice() else {
+        anyhow::bail!("no settings of both");
+    };
+    let both = [embedded.as_path(), in_database];
+    new_words::run(report, bench, &library.words, both, &questions)?;
     publish(report, bench, &places, &questions)?;
     side_by_side(report, bench, &places, &questions)
 }

@@ -20,7 +20,7 @@ pub use sectile_vault::{CopiedFile, LogChange, LogName};
 pub use self::{
     open_tenants::{FolderOpening, OpenTenants, TenantFolderOptions},
     shared_folder::{FolderAccess, SharedFolder, SharedFolderError, TenantQuota, call},
-    transfer::{TransferReport, create_if_missing, export, import},
+    transfer::{FolderImport, TransferReport, create_if_missing, export},
 };
 use crate::storage::StorageError;
 

@@ -26,7 +26,7 @@ use sectile_library::{
 use sectile_markdown::{Digest, NotePath};
 
 use self::{
-    format::{HEADS, Head, head_key, object_key, objects_prefix},
+    format::{HEADS, Head, head_key, is_newer, object_key, objects_prefix},
     state::{ObjectCache, TenantState},
 };
 use super::{BlobError, BlobStore, ConditionalRead, CreateOutcome, ETag, ObjectError};
@@ -90,7 +90,10 @@ impl ObjectTenants {
         match (read.map_err(failed)?, known) {
             (ConditionalRead::Unchanged, Some(known)) => Ok(known),
             (ConditionalRead::Changed(blob), _) => {
-                let head = Head::parse(&blob.bytes).ok_or_else(damaged)?;
+                let head = Head::parse(&blob.bytes).ok_or_else(|| match is_newer(&blob.bytes) {
+                    true => newer(),
+                    false => damaged(),
+                })?;
                 let known = KnownHead {
                     head,
                     tag: blob.tag,
@@ -147,6 +150,13 @@ fn damaged() -> TenantError {
     StorageError::failed(
         "The bucket of the tenants holds something that this program did not write, or lacks something that it did. \
          Restore it from a backup.",
+    )
+    .into()
+}
+
+fn newer() -> TenantError {
+    StorageError::failed(
+        "The tenant in the bucket is of a version newer than this program. Use the newer program.",
     )
     .into()
 }

@@ -113,8 +113,19 @@ impl SchemaHistory {
         if !exists.try_get::<_, bool>(0)? {
             return Ok(None);
         }
-        let newest = format!("SELECT max(version) FROM {}.migration", self.name);
-        Ok(client.query_one(&newest, &[]).await?.try_get(0)?)
+        let version = client.query_one(&self.version_query(), &[]).await?;
+        Ok(version.try_get(0)?)
+    }
+
+    /// Returns the query for the version of the schema.
+    pub(super) fn version_query(&self) -> String {
+        format!("SELECT max(version) FROM {}.migration", self.name)
+    }
+
+    /// Returns the statement with which a transaction that writes waits for a migration, and keeps others from beginning one
+    /// until it ends. The version that it reads after that is the one that it writes to.
+    pub(super) fn hold(&self) -> String {
+        format!("SELECT pg_advisory_xact_lock_shared({})", self.lock)
     }
 
     /// Begins the transaction that migrates the schema.

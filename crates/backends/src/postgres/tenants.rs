@@ -2,6 +2,8 @@
 
 mod commit;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +15,7 @@ use sectile_library::{
     },
 };
 use sectile_markdown::{Digest, NotePath};
-use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::{SimpleQueryMessage, SimpleQueryRow};
 
 use super::{
     READY,
@@ -84,8 +86,32 @@ impl PostgresTenants {
                     is_again = true;
                     self.sessions.forget();
                 }
+                Err(TenantFailure::Postgres(failure)) => {
+                    return Err(self.explained(failure, stop).into());
+                }
                 Err(failure) => return Err(failure.into()),
             }
+        }
+    }
+
+    /// Returns a better explanation of a failure that the version of the schema may have caused.
+    fn explained(&self, failure: PostgresFailure, stop: &dyn Fn() -> bool) -> TenantFailure {
+        if failure.kind != PostgresFailureKind::Schema {
+            return failure.into();
+        }
+        let asking = async {
+            Ok(match self.sessions.take().await {
+                Ok(session) => {
+                    let explained = SCHEMA.explained(&session, failure).await;
+                    session.give_back();
+                    explained
+                }
+                Err(failure) => failure,
+            })
+        };
+        match self.waiting.run(self.limit, stop, asking) {
+            Ok(explained) => explained.into(),
+            Err(error) => TenantError::Storage(error).into(),
         }
     }
 }
@@ -139,10 +165,42 @@ fn naming(tenant: &str) -> String {
     format!("SELECT set_config('sectile.tenant', '{tenant}', true)")
 }
 
-/// Begins a transaction in which only this tenant is visible.
-async fn begin(session: &Session, tenant: &str, mode: &str) -> Result<(), PostgresFailure> {
-    let statements = format!("BEGIN {mode}; {}", naming(tenant));
-    Ok(session.client()?.batch_execute(&statements).await?)
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TransactionMode {
+    /// It reads one state.
+    Read,
+    /// It writes.
+    Write,
+}
+
+/// Begins a transaction in which only this tenant is visible. Fails if the tables are not those of this program's version; a
+/// transaction that writes keeps them at that version.
+async fn begin(
+    session: &Session,
+    tenant: &str,
+    mode: TransactionMode,
+) -> Result<(), PostgresFailure> {
+    let (mode, hold) = match mode {
+        TransactionMode::Read => ("ISOLATION LEVEL REPEATABLE READ READ ONLY", String::new()),
+        TransactionMode::Write => ("", SCHEMA.hold() + ";"),
+    };
+    let statements = format!(
+        "BEGIN {mode}; {hold} {}; {}",
+        naming(tenant),
+        SCHEMA.version_query()
+    );
+    let messages = session.client()?.simple_query(&statements).await?;
+    let version = last_row(&messages).and_then(|row| row.get(0));
+    SCHEMA.check(version.and_then(|version| version.parse().ok()))
+}
+
+/// Returns the last row of an answer.
+fn last_row(messages: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
+    messages.iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    })
 }
 
 fn damaged() -> TenantFailure {
@@ -190,8 +248,10 @@ impl TenantStore for PostgresTenants {
     fn ready(&self) -> Result<(), StorageError> {
         let asking = async {
             let session = self.sessions.take().await?;
-            let version = "SELECT max(version) FROM sectile_desk.migration";
-            let version = session.client()?.query_one(version, &[]).await;
+            let version = session
+                .client()?
+                .query_one(&SCHEMA.version_query(), &[])
+                .await;
             match version.map_err(PostgresFailure::from) {
                 Ok(row) => SCHEMA.check(row.try_get(0)?)?,
                 Err(failure) => return Err(SCHEMA.explained(&session, failure).await),
@@ -205,7 +265,7 @@ impl TenantStore for PostgresTenants {
 
     fn tenants(&self, stop: &dyn Fn() -> bool) -> Result<Vec<TenantSummary>, StorageError> {
         let listed = self.run(LARGE, stop, async |session| {
-            begin(&session, "*", "READ ONLY").await?;
+            begin(&session, "*", TransactionMode::Read).await?;
             let all = "SELECT name, revision, files, bytes FROM sectile_desk.tenant ORDER BY name";
             let rows = session.client()?.query(all, &[]).await?;
             session.done().await?;
@@ -230,7 +290,7 @@ impl TenantStore for PostgresTenants {
         let tenant = checked(tenant)?;
         let revision = first_revision();
         self.run(self.limit, &|| false, async |session| {
-            begin(&session, tenant, "").await?;
+            begin(&session, tenant, TransactionMode::Write).await?;
             let insert =
                 "INSERT INTO sectile_desk.tenant (name, revision, commit, known_from, files, bytes)
                 VALUES ($1, $2, $3, $2, 0, 0) ON CONFLICT DO NOTHING";
@@ -254,7 +314,7 @@ impl TenantStore for PostgresTenants {
     fn remove(&self, tenant: &str, stop: &dyn Fn() -> bool) -> Result<(), TenantError> {
         let tenant = checked(tenant)?;
         self.run(LARGE, stop, async |session| {
-            begin(&session, tenant, "").await?;
+            begin(&session, tenant, TransactionMode::Write).await?;
             let delete = "DELETE FROM sectile_desk.tenant WHERE name = $1";
             let removed = session.client()?.execute(delete, &[&tenant]).await?;
             session.done().await?;
@@ -273,23 +333,22 @@ impl TenantStore for PostgresTenants {
         let tenant = checked(tenant)?;
         // Both statements are one transaction and one round trip.
         let statements = format!(
-            "{}; SELECT revision, commit FROM sectile_desk.tenant WHERE name = '{tenant}'",
-            naming(tenant)
+            "{}; SELECT m.version, t.revision, t.commit FROM ({}) m (version)
+                LEFT JOIN sectile_desk.tenant t ON t.name = '{tenant}'",
+            naming(tenant),
+            SCHEMA.version_query()
         );
         self.run(self.limit, stop, async |session| {
             let messages = session.client()?.simple_query(&statements).await?;
             session.give_back();
-            let rows = messages.iter().filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) if row.len() == 2 => Some(row),
-                _ => None,
-            });
-            let row = rows.last().ok_or(TenantError::NotFound)?;
-            let number = row.get(0).and_then(|number| number.parse().ok());
-            let commit = row.get(1).map(str::to_owned);
-            match (number, commit) {
-                (Some(number), Some(commit)) => Ok(TenantRevision { number, commit }),
-                _ => Err(damaged()),
-            }
+            let row = last_row(&messages).ok_or_else(damaged)?;
+            SCHEMA.check(row.get(0).and_then(|version| version.parse().ok()))?;
+            let commit = row.get(2).ok_or(TenantError::NotFound)?;
+            let number = row.get(1).and_then(|number| number.parse().ok());
+            Ok(TenantRevision {
+                number: number.ok_or_else(damaged)?,
+                commit: commit.to_owned(),
+            })
         })
     }
 

@@ -311,3 +311,37 @@ fn objects_that_are_forged_or_gone_are_errors() {
     assert_eq!(lost, Err(TenantError::NotFound));
     assert_eq!(store.revision("acme", NEVER), Err(TenantError::NotFound));
 }
+
+#[test]
+fn a_newer_version_of_a_head_is_refused_and_stays() {
+    let s3 = bucket();
+    let store = objects(&s3);
+    store.create("acme").unwrap();
+    let base = store.revision("acme", NEVER).unwrap();
+    made(&store.commit("acme", &base, &change("c1", "a.md", Some("text"))));
+    let keys = s3.keys(blobs::BUCKET);
+    let key = keys.iter().find(|key| key.contains("heads/")).unwrap();
+    let head = s3.object(blobs::BUCKET, key).unwrap();
+    let newer = String::from_utf8(head.to_vec()).unwrap();
+    let newer = newer.replace("\"version\":1", "\"version\":2,\"more\":[]");
+    s3.put(blobs::BUCKET, key, &newer);
+    for store in [&store, &objects(&s3)] {
+        let errors = [
+            store.revision("acme", NEVER).unwrap_err(),
+            store
+                .update("acme", &KnownTenant::default(), NEVER)
+                .unwrap_err(),
+            store
+                .commit("acme", &base, &change("c2", "a.md", None))
+                .unwrap_err(),
+            store.clean("acme", 0, NEVER).unwrap_err(),
+        ];
+        for error in errors {
+            let told = error.to_string();
+            assert!(told.contains("newer than this program"), "{told}");
+            assert!(matches!(error, TenantError::Storage(_)), "{told}");
+        }
+    }
+    assert_eq!(s3.object(blobs::BUCKET, key).unwrap(), newer.as_bytes());
+    assert_eq!(s3.keys(blobs::BUCKET), keys);
+}

@@ -3,11 +3,11 @@
 use std::{io, path::Path};
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_vault::{JournalKey, Root, Walk, WorkingCopy};
+use sectile_vault::{JournalKey, Root, Walk, WalkError, WorkingCopy};
 
 use super::{
     CopiedFile, FileWrite, KnownTenant, LogChange, LogName, SharedFolderError, TenantCommit,
-    TenantCommitOutcome, TenantError, TenantStore,
+    TenantCommitOutcome, TenantError, TenantQuota, TenantStore,
     shared_folder::{batch_len, commit_id},
 };
 use crate::storage::StorageError;
@@ -28,79 +28,110 @@ pub struct TransferReport {
     pub left_out: Vec<String>,
 }
 
-/// Fills an empty tenant with the files of a folder that `walk` selects, and with its history.
-///
-/// # Errors
-/// [`SharedFolderError`] when there is no such tenant, it has files, or the folder or the store fails. What was imported
-/// by then stays; remove the tenant to begin again.
-pub fn import(
-    store: &dyn TenantStore,
-    tenant: &str,
-    folder: &Root,
-    walk: &Walk,
-    stop: &dyn Fn() -> bool,
-) -> Result<TransferReport, SharedFolderError> {
-    let update = store.update(tenant, &KnownTenant::default(), stop)?;
-    if !update.files.is_empty() || !update.logs.is_empty() {
-        return Err(SharedFolderError::Store {
-            message: "The tenant has files already. Remove it first, or give another name."
-                .to_owned(),
+/// A folder that is to become a tenant, and the paths of its files.
+pub struct FolderImport<'a> {
+    folder: &'a Root,
+    paths: Vec<NotePath>,
+}
+
+impl<'a> FolderImport<'a> {
+    /// Lists the files of a folder that `walk` selects.
+    ///
+    /// # Errors
+    /// [`SharedFolderError`] when the folder cannot be read, or its files exceed the quota of a tenant.
+    pub fn new(
+        folder: &'a Root,
+        walk: &Walk,
+        quota: TenantQuota,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, SharedFolderError> {
+        let inventory = folder.inventory(None, walk, stop, &mut |_| {});
+        let inventory = inventory.map_err(|error| match error {
+            WalkError::Stopped => SharedFolderError::Cancelled,
+            _ => SharedFolderError::Local(io::ErrorKind::NotFound),
+        })?;
+        let documents = inventory.documents.into_iter().map(|(path, _)| path);
+        let mut paths: Vec<NotePath> = documents.chain(inventory.others).collect();
+        paths.sort_unstable();
+        // Larger ones are left out.
+        let stamps = folder.stamps(&paths).into_iter().flatten();
+        let taken = stamps.filter(|stamp| stamp.bytes <= MAX_FILE_BYTES);
+        let (files, bytes) = taken.fold((0, 0_u64), |(files, bytes), stamp| {
+            (files + 1, bytes.saturating_add(stamp.bytes))
         });
+        quota.check((0, 0), (files, bytes))?;
+        Ok(Self { folder, paths })
     }
-    let inventory = folder.inventory(None, walk, stop, &mut |_| {});
-    let inventory = inventory.map_err(|_| SharedFolderError::Local(io::ErrorKind::NotFound))?;
-    let documents = inventory.documents.into_iter().map(|(path, _)| path);
-    let mut paths: Vec<NotePath> = documents.chain(inventory.others).collect();
-    paths.sort_unstable();
-    let mut report = TransferReport::default();
-    let mut revision = update.revision;
-    // The history comes first, so that no document is there without it.
-    let mut commit = TenantCommit {
-        id: commit_id()?,
-        files: Vec::new(),
-        logs: Vec::new(),
-    };
-    for log in LogName::ALL {
-        let bytes = folder.read_log(log)?;
-        if !bytes.is_empty() {
-            commit.logs.push((log, LogChange::Replace(bytes)));
+
+    /// Fills an empty tenant with the files of the folder, and with its history.
+    ///
+    /// # Errors
+    /// [`SharedFolderError`] when there is no such tenant, it has files, or the folder or the store fails. What was
+    /// imported by then stays; remove the tenant to begin again.
+    pub fn run(
+        self,
+        store: &dyn TenantStore,
+        tenant: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<TransferReport, SharedFolderError> {
+        let Self { folder, paths } = self;
+        let update = store.update(tenant, &KnownTenant::default(), stop)?;
+        if !update.files.is_empty() || !update.logs.is_empty() {
+            return Err(SharedFolderError::Store {
+                message: "The tenant has files already. Remove it first, or give another name."
+                    .to_owned(),
+            });
         }
-    }
-    let mut pending = 0;
-    let mut paths = paths.into_iter().peekable();
-    loop {
-        if let Some(path) = paths.next() {
-            match read(folder, &path) {
-                Some((state, bytes)) => {
-                    report.files += 1;
-                    report.bytes += state.bytes;
-                    pending += bytes.len();
-                    let content = Some((state, bytes));
-                    commit.files.push(FileWrite { path, content });
-                }
-                None => report.left_out.push(path.as_str().to_owned()),
-            }
-        }
-        let is_last = paths.peek().is_none();
-        if pending < MAX_COMMIT_BYTES && !is_last {
-            continue;
-        }
-        if stop() {
-            return Err(SharedFolderError::Cancelled);
-        }
-        revision = match store.commit(tenant, &revision, &commit)? {
-            TenantCommitOutcome::Committed(revision) => revision,
-            TenantCommitOutcome::Behind => return Err(SharedFolderError::Busy),
-        };
-        if is_last {
-            return Ok(report);
-        }
-        commit = TenantCommit {
+        let mut report = TransferReport::default();
+        let mut revision = update.revision;
+        // The history comes first, so that no document is there without it.
+        let mut commit = TenantCommit {
             id: commit_id()?,
             files: Vec::new(),
             logs: Vec::new(),
         };
-        pending = 0;
+        for log in LogName::ALL {
+            let bytes = folder.read_log(log)?;
+            if !bytes.is_empty() {
+                commit.logs.push((log, LogChange::Replace(bytes)));
+            }
+        }
+        let mut pending = 0;
+        let mut paths = paths.into_iter().peekable();
+        loop {
+            if let Some(path) = paths.next() {
+                match read(folder, &path) {
+                    Some((state, bytes)) => {
+                        report.files += 1;
+                        report.bytes += state.bytes;
+                        pending += bytes.len();
+                        let content = Some((state, bytes));
+                        commit.files.push(FileWrite { path, content });
+                    }
+                    None => report.left_out.push(path.as_str().to_owned()),
+                }
+            }
+            let is_last = paths.peek().is_none();
+            if pending < MAX_COMMIT_BYTES && !is_last {
+                continue;
+            }
+            if stop() {
+                return Err(SharedFolderError::Cancelled);
+            }
+            revision = match store.commit(tenant, &revision, &commit)? {
+                TenantCommitOutcome::Committed(revision) => revision,
+                TenantCommitOutcome::Behind => return Err(SharedFolderError::Busy),
+            };
+            if is_last {
+                return Ok(report);
+            }
+            commit = TenantCommit {
+                id: commit_id()?,
+                files: Vec::new(),
+                logs: Vec::new(),
+            };
+            pending = 0;
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::{
 
 use clap::{Args as ClapArgs, Subcommand};
 use sectile_library::tenants::{
-    self, SharedFolderError, TenantError, TenantStore, TransferReport, create_if_missing,
+    self, FolderImport, SharedFolderError, TenantError, TenantQuota, TenantStore, TransferReport,
+    create_if_missing,
 };
 use sectile_vault::{Root, Walk};
 use serde_json::json;
@@ -97,6 +98,7 @@ pub(super) fn run(args: &TenantArgs) -> Result<(), CliError> {
         CliError::usage("the settings name no store of tenants.")
             .next("set desk.store.type in the settings file, and name the file with --config")
     })?;
+    let quota = store.quota;
     let store = open_store(store)?;
     let interrupt = Interrupt::listen(|| {})?;
     let stop = || interrupt.is_wanted();
@@ -121,7 +123,9 @@ pub(super) fn run(args: &TenantArgs) -> Result<(), CliError> {
                 false => Err(CliError::failed(format_args!("{name} exists already."))),
             }
         }
-        TenantCommand::Import { name, folder } => import(args, &store, (name, folder), &stop),
+        TenantCommand::Import { name, folder } => {
+            import(args, (&store, quota), (name, folder), &stop)
+        }
         TenantCommand::Export { name, folder } => {
             export(args, &settings, &store, (name, folder), &stop)
         }
@@ -186,15 +190,17 @@ fn list(
 
 fn import(
     args: &TenantArgs,
-    store: &Arc<dyn TenantStore>,
+    (store, quota): (&Arc<dyn TenantStore>, TenantQuota),
     (name, folder): (&str, &Path),
     stop: &dyn Fn() -> bool,
 ) -> Result<(), CliError> {
     let root = Root::open(folder)
         .map_err(|error| CliError::failed(format_args!("{}: {error}.", folder.display())))?;
+    let import = FolderImport::new(&root, &Walk::default(), quota, stop);
+    let import = import.map_err(|error| not_transferred(&error, name))?;
     store.prepare().map_err(CliError::failed)?;
     create_if_missing(&**store, name).map_err(|error| failed(&error, name))?;
-    let report = tenants::import(&**store, name, &root, &Walk::default(), stop);
+    let report = import.run(&**store, name, stop);
     let report = report.map_err(|error| not_transferred(&error, name))?;
     transferred(args, name, "imported", &report)
 }
@@ -279,6 +285,10 @@ fn not_transferred(error: &SharedFolderError, name: &str) -> CliError {
             CliError::failed(format_args!("`{}` was changed meanwhile.", visible(name)))
                 .next("run the command again")
         }
+        error @ SharedFolderError::OverQuota { .. } => CliError::failed(format_args!(
+            "over_quota: {error}"
+        ))
+        .next("raise desk.store.max_files or desk.store.max_bytes in the settings, or import less"),
         error => CliError::failed(error),
     }
 }

@@ -270,6 +270,16 @@ impl CommitRecord {
     }
 }
 
+/// Returns whether a head is of a version that this program does not know yet, whatever else it says.
+pub(super) fn is_newer(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct VersionField {
+        version: u32,
+    }
+    let found = serde_json::from_slice::<VersionField>(bytes);
+    found.is_ok_and(|found| found.version > VERSION)
+}
+
 /// Returns the log with this name.
 pub(super) fn log_name(name: &str) -> Option<LogName> {
     LogName::ALL.into_iter().find(|log| log.file() == name)

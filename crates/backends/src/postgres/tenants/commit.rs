@@ -11,7 +11,7 @@ use sectile_library::{
     tenants::{LogChange, TenantCommit, TenantCommitOutcome, TenantError, TenantRevision},
 };
 
-use super::{LARGE, PostgresTenants, TenantFailure, begin, signed, unsigned};
+use super::{LARGE, PostgresTenants, TenantFailure, TransactionMode, begin, signed, unsigned};
 use crate::postgres::{failure::PostgresFailureKind, session::Session};
 
 /// The pauses before a commit whose answer was lost is sent again. A server that restarts is back within seconds.
@@ -77,6 +77,7 @@ impl PostgresTenants {
             };
             let failure = match self.waiting.run(LARGE, &|| false, work) {
                 Ok(Ok(outcome)) => return Ok(outcome),
+                Ok(Err(TenantFailure::Postgres(failure))) => self.explained(failure, &|| false),
                 Ok(Err(failure)) => failure,
                 Err(error) => TenantError::Storage(error).into(),
             };
@@ -110,7 +111,7 @@ async fn make(
     commit: &TenantCommit,
     is_ending: &AtomicBool,
 ) -> Result<TenantCommitOutcome, TenantFailure> {
-    begin(&session, tenant, "").await?;
+    begin(&session, tenant, TransactionMode::Write).await?;
     let client = session.client()?;
     // Also waits for an earlier attempt of the same commit that is still being made.
     let row = client.query_opt(LOCKED, &[&tenant]).await?;

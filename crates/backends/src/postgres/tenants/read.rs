@@ -9,7 +9,7 @@ use sectile_library::tenants::{
 use sectile_markdown::{Digest, NotePath};
 use tokio_postgres::Row;
 
-use super::{TenantFailure, begin, damaged, log_name, signed, unsigned};
+use super::{TenantFailure, TransactionMode, begin, damaged, log_name, signed, unsigned};
 use crate::postgres::session::Session;
 
 const HEAD: &str = "SELECT t.revision, t.commit, t.known_from,
@@ -29,12 +29,7 @@ pub(super) async fn update(
     tenant: &str,
     known: &KnownTenant,
 ) -> Result<TenantUpdate, TenantFailure> {
-    begin(
-        &session,
-        tenant,
-        "ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    )
-    .await?;
+    begin(&session, tenant, TransactionMode::Read).await?;
     let client = session.client()?;
     let since = known.revision.as_ref();
     let number = since.map_or(-1, |revision| signed(revision.number));
@@ -134,7 +129,7 @@ pub(super) async fn read(
     tenant: &str,
     files: &[(NotePath, Digest)],
 ) -> Result<Vec<Option<Vec<u8>>>, TenantFailure> {
-    begin(&session, tenant, "READ ONLY").await?;
+    begin(&session, tenant, TransactionMode::Read).await?;
     let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
     let rows = session.client()?.query(BYTES, &[&tenant, &paths]).await?;
     session.done().await?;

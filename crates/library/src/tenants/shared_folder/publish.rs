@@ -31,7 +31,7 @@ impl SharedFolder {
             matches!(change, LogChange::Replace(_)).then_some(*log)
         };
         let rewritten: Vec<LogName> = commit.logs.iter().filter_map(rewritten).collect();
-        let outcome = match self.quota.check(&state.tree, &tree) {
+        let outcome = match self.quota.check(usage(&state.tree), usage(&tree)) {
             Ok(()) => self
                 .store
                 .commit(&self.tenant, &state.revision, &commit)
@@ -132,13 +132,13 @@ impl SharedFolder {
 }
 
 impl TenantQuota {
-    /// Refuses a change that makes a tenant larger than it may be. One that makes it smaller is always fine.
-    fn check(
+    /// Refuses a change that makes a tenant larger than it may be, from these files and bytes to those. One that makes it
+    /// smaller is always fine.
+    pub(in super::super) fn check(
         self,
-        before: &BTreeMap<NotePath, CopiedFile>,
-        after: &BTreeMap<NotePath, CopiedFile>,
+        (files, bytes): (u64, u64),
+        (more_files, more_bytes): (u64, u64),
     ) -> Result<(), SharedFolderError> {
-        let ((files, bytes), (more_files, more_bytes)) = (usage(before), usage(after));
         let over = |limit, what| Err(SharedFolderError::OverQuota { limit, what });
         if more_files > self.files && more_files > files {
             return over(self.files, "files");
