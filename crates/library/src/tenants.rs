@@ -58,7 +58,8 @@ pub struct TenantFile {
 pub struct KnownTenant {
     /// The revision of its files.
     pub revision: Option<TenantRevision>,
-    /// The logs that it has: the revision at which each was last replaced, and its length in bytes.
+    /// The logs that it has: the number of the revision at which each was last replaced or began, and its length in bytes.
+    /// The number is 0 if that is not known.
     pub logs: BTreeMap<LogName, (u64, u64)>,
 }
 
@@ -80,7 +81,7 @@ pub struct TenantUpdate {
 pub struct LogUpdate {
     /// The log.
     pub log: LogName,
-    /// The number of the revision at which it was last replaced.
+    /// The number of the revision at which it was last replaced, or began.
     pub replaced_at: u64,
     /// The change since the known state.
     pub change: LogChange,

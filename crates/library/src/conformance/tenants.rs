@@ -288,6 +288,17 @@ impl TenantCheck<'_> {
             (news[0].log, &news[0].change),
             (LogName::Journal, &append("two\n"))
         );
+        // The copy that wrote the first line may not know that a log counts as replaced by then.
+        let own = [(LogName::Journal, 0, 4), (LogName::Ids, 0, 2)];
+        let mut journal = b"one\n".to_vec();
+        for news in self.update("one", &known(&second, &own)).logs {
+            match (news.log, news.change) {
+                (LogName::Journal, LogChange::Append(bytes)) => journal.extend(bytes),
+                (LogName::Journal, LogChange::Replace(bytes)) => journal = bytes,
+                (LogName::Ids, change) => assert_eq!(change, LogChange::Replace(b"i\n".to_vec())),
+            }
+        }
+        assert_eq!(journal, b"one\ntwo\n");
         // A log that was replaced is sent whole, even to a copy with as many bytes.
         let lines = vec![(LogName::Journal, LogChange::Replace(b"another\n".to_vec()))];
         let fourth = self.commit("one", &third, &commit("c3", Vec::new(), lines));

@@ -236,7 +236,9 @@ impl ObjectTenants {
     ) -> Result<Option<TenantUpdate>, TenantError> {
         let since = known.revision.as_ref();
         let since = since.and_then(|since| head.commits_until(since));
-        let has_logs = LogName::ALL.iter().all(|log| known.logs.contains_key(log));
+        // Of a log that has bytes and no known beginning, it cannot be said what was appended.
+        let is_clear = |log| matches!(known.logs.get(log), Some((1.., _) | (0, 0)));
+        let has_logs = LogName::ALL.iter().all(is_clear);
         let Some(since) = since.filter(|_| has_logs) else {
             return Ok(None);
         };

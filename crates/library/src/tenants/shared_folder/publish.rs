@@ -42,7 +42,8 @@ impl SharedFolder {
             Ok(TenantCommitOutcome::Committed(revision)) => {
                 for (log, _) in &commit.logs {
                     let synced = state.logs.entry(*log).or_default();
-                    if rewritten.contains(log) {
+                    // One that did not exist counts as replaced, too.
+                    if rewritten.contains(log) || synced.replaced_at == 0 {
                         synced.replaced_at = revision.number;
                     }
                     match self.copy.log_mark(*log) {

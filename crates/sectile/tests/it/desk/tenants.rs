@@ -1,6 +1,7 @@
 //! Desks of many tenants, in every store.
 
 mod names;
+mod restarts;
 
 use std::{
     fs,
