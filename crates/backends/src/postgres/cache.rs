@@ -22,6 +22,7 @@ use super::{
     failure::PostgresFailure,
     rows::damaged,
     search::{ReadTransaction, SecondTierRows},
+    terms::hash_of_row,
 };
 
 /// The number of chunks whose vectors are read at a time, some 5 MB. Twice as many are not faster.
@@ -34,6 +35,14 @@ const CHUNK_BYTES: usize = size_of::<i32>();
 const POSTING_BYTES: usize = size_of::<u32>() + size_of::<u16>();
 const LIST_BYTES: usize = 128;
 
+/// The share of the memory for lists that is filled with the longest ones when vectors are read: 16 MB by default, or the
+/// lists of the hundred most frequent words of 100,000 chunks. A shorter list takes little longer than its round trip.
+const READ_AHEAD: usize = 4;
+/// The most words whose lists are read ahead.
+const MOST_AHEAD: i64 = 2_000;
+/// The number of postings that are read ahead at a time, some 4 MB.
+const AHEAD_AT_ONCE: i64 = 250_000;
+
 const VECTORS: &str =
     "SELECT id, vector FROM sectile.chunk WHERE collection = $1 AND id >= $2 ORDER BY id LIMIT $3";
 const SECOND_VECTORS: &str = "SELECT c.id, m.vector FROM sectile.chunk c
@@ -44,6 +53,8 @@ const TOMBSTONES: &str =
 const LISTS: &str = "SELECT k.number, p.chunks, p.weights FROM unnest($2::int8[], $3::int4[], $4::int4[]) AS k (hash, number, block)
     JOIN sectile.posting p ON p.collection = $1 AND p.hash = k.hash AND p.block >= k.block
     ORDER BY k.number, p.block";
+
+const FREQUENT: &str = "SELECT kind, term, chunks FROM sectile.term WHERE collection = $1 ORDER BY chunks DESC LIMIT $2";
 
 /// The cached parts of collections, within a limit of bytes.
 pub(super) struct CandidateCache {
@@ -126,6 +137,45 @@ impl<'a> FromSql<'a> for CoarseVector {
     }
 }
 
+/// The elements of an array as the database sends it, of `N` bytes each. Reading them one by one as values of their type takes
+/// twice as long.
+struct FlatArray<'a, const N: usize>(&'a [u8]);
+
+impl<'a, const N: usize> FlatArray<'a, N> {
+    fn elements(&self) -> impl ExactSizeIterator<Item = [u8; N]> + use<'a, N> {
+        let length = size_of::<i32>();
+        let elements = self.0.chunks_exact(length + N);
+        elements.map(move |element| {
+            let mut value = [0; N];
+            value.copy_from_slice(&element[length..]);
+            value
+        })
+    }
+}
+
+impl<'a, const N: usize> FromSql<'a> for FlatArray<'a, N> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        // The number of dimensions, whether there are nulls, the type, the length and the first number of the dimension.
+        let (head, rest) = raw.split_at_checked(12).ok_or("too short")?;
+        let elements = match head[..4] {
+            [0, 0, 0, 0] => rest,
+            [0, 0, 0, 1] => rest.get(8..).ok_or("too short")?,
+            _ => return Err("several dimensions".into()),
+        };
+        let length = u32::try_from(N)?.to_be_bytes();
+        let mut all = elements.chunks_exact(length.len() + N);
+        let is_plain = all.all(|element| element.starts_with(&length));
+        match is_plain && elements.len().is_multiple_of(length.len() + N) {
+            true => Ok(Self(elements)),
+            false => Err("a null".into()),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!((kind, N), (&Type::INT4_ARRAY, 4) | (&Type::INT2_ARRAY, 2))
+    }
+}
+
 /// Returns the integer from -7 to 7 that is this number in half precision, if it is one.
 fn small_integer(bits: u16) -> Option<i8> {
     let size = match bits & 0x7fff {
@@ -190,6 +240,7 @@ impl CandidateCache {
         reading.plan_for_values().await?;
         // Lists that were compacted since then have lost removed chunks that the cached ones do not know of.
         let usable = known.filter(|known| known.revision >= row.compacted);
+        let is_new = usable.is_none();
         let mut chunks = match usable {
             Some(known) => known.next(reading).await?,
             None => CachedChunks {
@@ -208,7 +259,43 @@ impl CandidateCache {
         }
         let chunks = Arc::new(chunks);
         self.keep(&chunks);
+        if is_new {
+            self.read_ahead(reading, &chunks).await?;
+        }
         Ok(Some(chunks))
+    }
+
+    /// Reads the longest lists, so that the first search with a frequent word does not take much longer than the next. What
+    /// is in memory already stays.
+    async fn read_ahead(
+        &self,
+        reading: &ReadTransaction,
+        chunks: &CachedChunks,
+    ) -> Result<(), PostgresFailure> {
+        let lists = self.most_bytes / 2;
+        let free = lists.saturating_sub(self.contents.lock().list_bytes);
+        let mut left = i64::try_from(free.min(lists / READ_AHEAD)).unwrap_or(i64::MAX);
+        let rows = reading
+            .query(FREQUENT, &[&reading.collection.id, &MOST_AHEAD])
+            .await?;
+        let (mut hashes, mut postings) = (Vec::new(), 0);
+        for row in &rows {
+            let count: i64 = row.try_get("chunks")?;
+            left = left.saturating_sub(count.saturating_mul(POSTING_BYTES as i64));
+            if left < 0 {
+                break;
+            }
+            hashes.extend(hash_of_row(row.try_get("kind")?, row.try_get("term")?));
+            postings += count;
+            if postings >= AHEAD_AT_ONCE {
+                self.read_lists(reading, chunks, &hashes).await?;
+                hashes.clear();
+                postings = 0;
+            }
+        }
+        // A damaged list is reported to a search that needs it.
+        self.read_lists(reading, chunks, &hashes).await?;
+        Ok(())
     }
 
     fn known(&self, key: &CacheKey) -> Option<Arc<CachedChunks>> {
@@ -239,8 +326,19 @@ impl CandidateCache {
         chunks: &CachedChunks,
         hashes: &[i64],
     ) -> Result<Vec<Arc<CachedList>>, PostgresFailure> {
+        let lists = self.read_lists(reading, chunks, hashes).await?;
+        lists.into_iter().collect()
+    }
+
+    /// Returns each of these lists, or says what is wrong with it.
+    async fn read_lists(
+        &self,
+        reading: &ReadTransaction,
+        chunks: &CachedChunks,
+        hashes: &[i64],
+    ) -> Result<Vec<Result<Arc<CachedList>, PostgresFailure>>, PostgresFailure> {
         let row = &reading.collection;
-        let mut lists: Vec<Arc<CachedList>> = {
+        let lists: Vec<Arc<CachedList>> = {
             let mut contents = self.contents.lock();
             contents.clock += 1;
             let used = contents.clock;
@@ -254,8 +352,9 @@ impl CandidateCache {
         let stale: Vec<usize> = (0..lists.len())
             .filter(|number| lists[*number].next_block < row.next_block)
             .collect();
+        let mut found: Vec<_> = lists.iter().map(|list| Ok(Arc::clone(list))).collect();
         if stale.is_empty() {
-            return Ok(lists);
+            return Ok(found);
         }
         let wanted: Vec<i64> = stale.iter().map(|number| hashes[*number]).collect();
         let numbers: Vec<i32> = (0..).take(stale.len()).collect();
@@ -263,25 +362,33 @@ impl CandidateCache {
         let rows = reading
             .query(LISTS, &[&row.id, &wanted, &numbers, &blocks])
             .await?;
-        let mut longer: Vec<CachedList> = stale
+        let mut longer: Vec<Result<CachedList, PostgresFailure>> = stale
             .iter()
-            .map(|number| CachedList {
-                slots: lists[*number].slots.clone(),
-                weights: lists[*number].weights.clone(),
-                next_block: row.next_block,
+            .map(|number| {
+                Ok(CachedList {
+                    slots: lists[*number].slots.clone(),
+                    weights: lists[*number].weights.clone(),
+                    next_block: row.next_block,
+                })
             })
             .collect();
         for row in &rows {
             let number = usize::try_from(row.try_get::<_, i32>("number")?).ok();
             let list = number.and_then(|number| longer.get_mut(number));
-            list.ok_or_else(damaged)?.extend(row, chunks)?;
+            let list = list.ok_or_else(damaged)?;
+            if let Ok(known) = list
+                && let Err(failure) = known.extend(row, chunks)
+            {
+                *list = Err(failure);
+            }
         }
         for (number, list) in stale.into_iter().zip(longer) {
-            let list = Arc::new(list);
-            self.keep_list((chunks.load, hashes[number]), &list);
-            lists[number] = list;
+            found[number] = list.map(Arc::new);
+            if let Ok(list) = &found[number] {
+                self.keep_list((chunks.load, hashes[number]), list);
+            }
         }
-        Ok(lists)
+        Ok(found)
     }
 
     fn keep_list(&self, key: (u64, i64), list: &Arc<CachedList>) {
@@ -494,15 +601,19 @@ impl Default for CachedList {
 impl CachedList {
     /// Adds the part of the list in one block.
     fn extend(&mut self, row: &Row, chunks: &CachedChunks) -> Result<(), PostgresFailure> {
-        let (ids, weights): (Vec<i32>, Vec<i16>) =
-            (row.try_get("chunks")?, row.try_get("weights")?);
+        let ids: FlatArray<'_, 4> = row.try_get("chunks").map_err(|_| damaged())?;
+        let weights: FlatArray<'_, 2> = row.try_get("weights").map_err(|_| damaged())?;
+        let (ids, weights) = (ids.elements(), weights.elements());
         if ids.len() != weights.len() {
             return Err(damaged());
         }
-        for (id, weight) in ids.into_iter().zip(weights) {
+        self.slots.reserve(ids.len());
+        self.weights.reserve(ids.len());
+        for (id, weight) in ids.zip(weights) {
             // A chunk that was removed before the others were read has no slot.
-            if let Some(slot) = chunks.slot_of(id) {
+            if let Some(slot) = chunks.slot_of(i32::from_be_bytes(id)) {
                 self.slots.push(slot);
+                let weight = i16::from_be_bytes(weight);
                 self.weights.push(u16::try_from(weight).unwrap_or_default());
             }
         }

@@ -28,6 +28,12 @@ pub(crate) fn hash(clue: &Clue) -> i64 {
     fnv(kind, text)
 }
 
+/// Returns the key of the list of a row in the table; `None` if the row does not have the whole word.
+pub(super) fn hash_of_row(kind: i8, key: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(key).ok()?;
+    Some(fnv(kind.cast_unsigned(), text))
+}
+
 pub(crate) fn fnv(kind: u8, text: &str) -> i64 {
     let bytes = std::iter::once(&kind).chain(text.as_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -194,6 +200,9 @@ mod tests {
         assert_ne!(hash(&term), hash(&stem));
         // Stored in databases: it must not change.
         assert_eq!(fnv(b't', ""), -5_808_542_579_502_742_877);
+        assert_eq!(hash_of_row(TERM, &key("run")), Some(hash(&term)));
+        assert_eq!(hash_of_row(STEM, &key("run")), Some(hash(&stem)));
+        assert_eq!(hash_of_row(TERM, &key(&"w".repeat(5_000))), None);
     }
 
     #[test]
