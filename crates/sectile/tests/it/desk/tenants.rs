@@ -2,6 +2,7 @@
 
 mod names;
 mod restarts;
+mod versions;
 
 use std::{
     fs,
