@@ -68,9 +68,9 @@ impl Bench {
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
 /// Groups that take long or serve another command, and are measured only if they are named.
-const LONG_GROUPS: [&str; 3] = ["scale", "soak", "units"];
+const LONG_GROUPS: [&str; 4] = ["large-tenant", "scale", "soak", "units"];
 
-const GROUPS: [(&str, Group); 21] = [
+const GROUPS: [(&str, Group); 22] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -100,6 +100,7 @@ const GROUPS: [(&str, Group); 21] = [
     ("soak", desk::soak::run),
     ("tasks", tasks::run),
     ("tenants", tenants::run),
+    ("large-tenant", tenants::large::run),
 ];
 
 fn main() -> Result<ExitCode> {

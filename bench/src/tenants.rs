@@ -1,6 +1,8 @@
 //! A desk whose folder is a tenant's in PostgreSQL or S3, beside the same folder on disk; and two tenants of one server, one
 //! of which floods it.
 
+pub(crate) mod large;
+
 use std::{
     fs,
     io::{Read as _, Write as _},

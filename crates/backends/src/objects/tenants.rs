@@ -1,16 +1,18 @@
 //! The folders of tenants in object storage.
 //!
-//! A tenant is one object that is replaced (`heads/NAME`) and many that never are (`objects/NAME/SHA-256`): the bytes of files, the commits
-//! since a base, and the base, which is a complete state. A commit writes its objects first, and then replaces the head on
-//! condition that nobody else has, so everything that a head names is there. Every 64 commits, a new base is written with the
-//! head.
+//! A tenant is one object that is replaced (`heads/NAME`) and many that never are (`objects/NAME/SHA-256`): the bytes of
+//! files, those of small ones together if a commit has many, the commits since a base, and the base, which is a complete
+//! state. A commit writes its objects first, and then replaces the head on condition that nobody else has, so everything that
+//! a head names is there. Every 64 commits, a new base is written with the head.
 
 mod commit;
 mod format;
+mod packs;
 mod state;
 
 use std::{
     collections::{BTreeSet, HashMap},
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -39,7 +41,7 @@ const MAX_HEADS: usize = 10_000;
 /// The most objects on one page of a listing.
 const PAGE: usize = 1_000;
 /// The number of objects that are read or written at the same time: a round trip costs more than a note.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// The folders of tenants in object storage.
 pub struct ObjectTenants {
@@ -48,8 +50,8 @@ pub struct ObjectTenants {
     heads: Mutex<HashMap<String, KnownHead>>,
     /// Bases and commits that were read or written.
     cache: ObjectCache,
-    /// The state after the last commit of this server, by tenant, with the id of that commit.
-    states: Mutex<HashMap<String, (String, TenantState)>>,
+    /// The newest state that this server had to read or has made, by tenant, with the id of its last commit.
+    states: Mutex<HashMap<String, (String, Arc<TenantState>)>>,
 }
 
 /// A head, and the tag of its state.
@@ -274,8 +276,25 @@ impl TenantStore for ObjectTenants {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Option<Vec<u8>>>, TenantError> {
         head_key(tenant).ok_or(TenantError::NotFound)?;
-        let digests = files.iter().map(|(_, digest)| digest.to_string());
-        self.read_objects(tenant, &digests.collect::<Vec<_>>(), stop)
+        let remembered = self.states.lock().get(tenant).cloned();
+        let state = remembered.map(|(_, state)| state).unwrap_or_default();
+        let mut found = self.read_files(tenant, &state, files, stop)?;
+        let missing: Vec<usize> = (0..found.len()).filter(|at| found[*at].is_none()).collect();
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        // They may be in a pack of another server.
+        let head = self.head(tenant, stop)?.head;
+        let Some(state) = self.state_of(tenant, &head, stop)? else {
+            return Ok(found);
+        };
+        self.remember_state(tenant, &head, Arc::clone(&state));
+        let wanted: Vec<_> = missing.iter().map(|at| files[*at].clone()).collect();
+        let read = self.read_files(tenant, &state, &wanted, stop)?;
+        for (at, bytes) in missing.into_iter().zip(read) {
+            found[at] = bytes;
+        }
+        Ok(found)
     }
 
     fn commit(

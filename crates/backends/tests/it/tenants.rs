@@ -1,5 +1,7 @@
 //! The folders of tenants: the shared rules, many commits, and faults between a server and the store.
 
+mod packs;
+
 use std::collections::BTreeMap;
 
 use sectile_backends::{BlockingRuntime, ObjectTenants, PostgresTenants};

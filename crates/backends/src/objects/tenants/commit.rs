@@ -1,6 +1,6 @@
 //! Commits: objects first, then the head, on condition that nobody else has replaced it.
 
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
 use sectile_library::tenants::{TenantCommit, TenantCommitOutcome, TenantError, TenantRevision};
@@ -13,6 +13,7 @@ use super::{
         Base, BaseReference, CommitRecord, CommitReference, FileRecord, Head, LogPart, LogRecord,
         head_key, object_key,
     },
+    packs::packed,
     state::{TenantState, at_once},
 };
 use crate::{BlobError, ReplaceOutcome};
@@ -56,7 +57,7 @@ impl ObjectTenants {
             match self.blobs.replace(&key, bytes.clone(), &known.tag, NEVER) {
                 Ok(ReplaceOutcome::Replaced(tag)) => {
                     let outcome = TenantCommitOutcome::Committed(head.tenant_revision());
-                    self.remember_state(tenant, &head, state);
+                    self.remember_state(tenant, &head, Arc::new(state));
                     self.remember(tenant, &KnownHead { head, tag });
                     return Ok(outcome);
                 }
@@ -93,7 +94,8 @@ impl ObjectTenants {
         head: &Head,
         commit: &TenantCommit,
     ) -> Result<(Head, TenantState), TenantError> {
-        let (record, parts) = CommitRecord::of(commit);
+        let (packed, packs) = packed(commit);
+        let (record, parts) = CommitRecord::of(commit, &packed);
         let bytes = encoded(&record)?;
         let reference = CommitReference {
             id: commit.id.clone(),
@@ -101,10 +103,12 @@ impl ObjectTenants {
         };
         let files = commit.files.iter().filter_map(|file| {
             let (state, bytes) = file.content.as_ref()?;
-            Some((state.digest.to_string(), bytes.clone()))
+            let is_single = !packed.contains_key(&state.digest);
+            is_single.then(|| (state.digest.to_string(), bytes.clone()))
         });
-        let mut objects: Vec<(String, Vec<u8>)> = files.chain(parts).collect();
-        let mut state = self.state_of(tenant, head, NEVER)?.ok_or_else(damaged)?;
+        let mut objects: Vec<(String, Vec<u8>)> = files.chain(packs).chain(parts).collect();
+        let state = self.state_of(tenant, head, NEVER)?.ok_or_else(damaged)?;
+        let mut state = Arc::unwrap_or_clone(state);
         let (mut files, mut size) = (head.files, head.bytes);
         for file in &commit.files {
             if let Some(old) = state.files.get(&file.path) {
@@ -161,7 +165,7 @@ impl ObjectTenants {
         let files = state.files.iter();
         let base = Base {
             files: files
-                .map(|(path, file)| FileRecord::new(path, Some(file)))
+                .map(|(path, file)| FileRecord::new(path, Some(file), &state.packed))
                 .collect(),
             logs: logs.clone(),
         };

@@ -1,13 +1,15 @@
 //! The objects of a tenant as they are written: its head, a base, and commits. All of it is JSON, and untrusted when it is
 //! read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sectile_library::tenants::{
     CopiedFile, LogChange, LogName, TenantCommit, TenantRevision, is_tenant_name,
 };
 use sectile_markdown::{Digest, NotePath};
 use serde::{Deserialize, Serialize};
+
+use super::packs::PackedFile;
 
 /// The version that this program reads and writes.
 pub(super) const VERSION: u32 = 1;
@@ -59,7 +61,7 @@ pub(super) struct Base {
     pub(super) logs: BTreeMap<String, LogRecord>,
 }
 
-/// A file. Its bytes are the object that its digest names.
+/// A file. Its bytes are the object that its digest names, or a part of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileRecord {
@@ -69,6 +71,18 @@ pub(super) struct FileRecord {
     pub(super) digest: Option<String>,
     pub(super) bytes: u64,
     pub(super) modified: i64,
+    /// The pack with its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pack: Option<PackRecord>,
+}
+
+/// The place of a file in an object with the bytes of many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PackRecord {
+    /// The digest of the object.
+    pub(super) object: String,
+    pub(super) offset: u64,
 }
 
 /// A log, in parts.
@@ -172,13 +186,36 @@ impl Head {
 }
 
 impl FileRecord {
-    pub(super) fn new(path: &NotePath, state: Option<&CopiedFile>) -> Self {
+    /// Returns the record of a file, which is in a pack if `packed` has its bytes.
+    pub(super) fn new(
+        path: &NotePath,
+        state: Option<&CopiedFile>,
+        packed: &HashMap<Digest, PackedFile>,
+    ) -> Self {
+        let place = state.and_then(|state| packed.get(&state.digest));
         Self {
             path: path.as_str().to_owned(),
             digest: state.map(|state| state.digest.to_string()),
             bytes: state.map_or(0, |state| state.bytes),
             modified: state.map_or(0, |state| state.modified),
+            pack: place.map(|place| PackRecord {
+                object: place.object.to_string(),
+                offset: place.offset,
+            }),
         }
+    }
+
+    /// Returns the place of its bytes in a pack, if it has one; `None` if that is not valid.
+    pub(super) fn place(&self) -> Option<Option<PackedFile>> {
+        let Some(pack) = &self.pack else {
+            return Some(None);
+        };
+        let place = PackedFile {
+            object: Digest::parse(&pack.object)?,
+            offset: pack.offset,
+            bytes: self.bytes,
+        };
+        place.range().map(|_| Some(place))
     }
 
     /// Returns the path and the state; `None` if they are not valid.
@@ -243,7 +280,10 @@ impl LogRecord {
 
 impl CommitRecord {
     /// Returns the record of a commit, and the parts of logs that have to be written as objects.
-    pub(super) fn of(commit: &TenantCommit) -> (Self, Vec<(String, Vec<u8>)>) {
+    pub(super) fn of(
+        commit: &TenantCommit,
+        packed: &HashMap<Digest, PackedFile>,
+    ) -> (Self, Vec<(String, Vec<u8>)>) {
         let mut objects = Vec::new();
         let mut logs = Vec::new();
         for (log, change) in &commit.logs {
@@ -259,7 +299,7 @@ impl CommitRecord {
         }
         let files = commit.files.iter().map(|file| {
             let state = file.content.as_ref().map(|(state, _)| state);
-            FileRecord::new(&file.path, state)
+            FileRecord::new(&file.path, state, packed)
         });
         let record = Self {
             id: commit.id.clone(),

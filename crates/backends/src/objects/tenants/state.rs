@@ -18,19 +18,20 @@ use serde::de::DeserializeOwned;
 
 use super::{
     AT_ONCE, ObjectTenants, damaged, failed,
-    format::{Base, CommitRecord, Head, LogPart, LogRecord, log_name, object_key},
+    format::{Base, CommitRecord, FileRecord, Head, LogPart, LogRecord, log_name, object_key},
+    packs::PackedFile,
 };
 
 /// The longest object that is read: more than any file or log that the editor accepts.
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
-/// The bytes of bases and commits that are remembered, of all tenants together.
+/// The bytes of bases, commits and packs that are remembered, of all tenants together.
 const MAX_CACHED: usize = 32 << 20;
 /// The most tenants whose state is remembered for the next commit; 20,000 files take some 4 MB.
 const MAX_STATES: usize = 64;
 /// Number of attempts to read a state whose objects are being removed because there is a newer one.
 const MOST_TRIES: usize = 5;
 
-/// Bases and commits, by tenant and digest. They never change.
+/// Bases, commits and packs, by tenant and digest. They never change.
 #[derive(Default)]
 pub(super) struct ObjectCache(Mutex<CachedObjects>);
 
@@ -62,6 +63,8 @@ impl ObjectCache {
 pub(super) struct TenantState {
     pub(super) files: BTreeMap<NotePath, CopiedFile>,
     pub(super) logs: BTreeMap<String, LogRecord>,
+    /// The files that are in packs, by their digest. Files that were removed since may be among them.
+    pub(super) packed: HashMap<Digest, PackedFile>,
 }
 
 /// A state, and the files that each commit since its base changed.
@@ -70,7 +73,11 @@ type ReplayedState = (TenantState, Vec<Vec<TenantFile>>);
 impl TenantState {
     /// Returns the digests of all objects that it names.
     pub(super) fn objects(&self) -> impl Iterator<Item = String> + '_ {
-        let files = self.files.values().map(|file| file.digest.to_string());
+        let object = |file: &CopiedFile| match self.packed.get(&file.digest) {
+            Some(place) => place.object.to_string(),
+            None => file.digest.to_string(),
+        };
+        let files = self.files.values().map(object);
         let parts = self.logs.values().flat_map(|log| &log.parts);
         let parts = parts.filter_map(|part| match part {
             LogPart::Object(digest, _) => Some(digest.clone()),
@@ -82,11 +89,21 @@ impl TenantState {
     fn of_base(base: &Base) -> Option<Self> {
         let mut state = Self::default();
         for file in &base.files {
-            let (path, file) = file.parsed()?;
-            state.files.insert(path, file?);
+            let (path, found) = file.parsed()?;
+            state.put(path, found?, file)?;
         }
         state.logs.clone_from(&base.logs);
         Some(state)
+    }
+
+    /// Puts a file in its place; `None` if its record is not valid.
+    fn put(&mut self, path: NotePath, state: CopiedFile, record: &FileRecord) -> Option<()> {
+        match record.place()? {
+            Some(place) => self.packed.insert(state.digest, place),
+            None => self.packed.remove(&state.digest),
+        };
+        self.files.insert(path, state);
+        Some(())
     }
 
     /// Applies the commit that made `revision`, and returns the files that it changed.
@@ -99,9 +116,9 @@ impl TenantState {
         for file in &commit.files {
             let (path, state) = file.parsed()?;
             match state {
-                Some(state) => self.files.insert(path.clone(), state),
-                None => self.files.remove(&path),
-            };
+                Some(state) => self.put(path.clone(), state, file)?,
+                None => drop(self.files.remove(&path)),
+            }
             changed.push(TenantFile { path, state });
         }
         for addition in &commit.logs {
@@ -120,7 +137,7 @@ impl ObjectTenants {
         tenant: &str,
         head: &Head,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Option<TenantState>, TenantError> {
+    ) -> Result<Option<Arc<TenantState>>, TenantError> {
         let remembered = self.states.lock().remove(tenant);
         if let Some((commit, state)) = remembered
             && commit == head.commit
@@ -128,11 +145,11 @@ impl ObjectTenants {
             return Ok(Some(state));
         }
         let changes = self.replayed(tenant, head, stop)?;
-        Ok(changes.map(|(state, _)| state))
+        Ok(changes.map(|(state, _)| Arc::new(state)))
     }
 
-    /// Remembers the state that a commit left, for the next commit of this server.
-    pub(super) fn remember_state(&self, tenant: &str, head: &Head, state: TenantState) {
+    /// Remembers the state of a head: for the next commit of this server, and for the places of files.
+    pub(super) fn remember_state(&self, tenant: &str, head: &Head, state: Arc<TenantState>) {
         let mut states = self.states.lock();
         if states.len() >= MAX_STATES {
             states.clear();
@@ -196,6 +213,10 @@ impl ObjectTenants {
             };
             let since = known.revision.as_ref();
             let since = since.and_then(|since| head.commits_until(since));
+            let state = Arc::new(state);
+            if !state.packed.is_empty() {
+                self.remember_state(tenant, &head, Arc::clone(&state));
+            }
             let files = match since {
                 Some(since) => {
                     // The last of several changes of a file counts.
@@ -207,10 +228,10 @@ impl ObjectTenants {
                         .collect()
                 }
                 None => {
-                    let all = state.files.into_iter();
+                    let all = state.files.iter();
                     all.map(|(path, state)| TenantFile {
-                        path,
-                        state: Some(state),
+                        path: path.clone(),
+                        state: Some(*state),
                     })
                     .collect()
                 }
@@ -358,8 +379,8 @@ impl ObjectTenants {
         Ok(Some(bytes))
     }
 
-    /// Returns bases and commits, from the cache where it has them; `None` if one is not there.
-    fn records(
+    /// Returns bases, commits and packs, from the cache where it has them; `None` if one is not there.
+    pub(super) fn records(
         &self,
         tenant: &str,
         digests: &[String],
