@@ -13,7 +13,7 @@ use super::{
         Base, BaseReference, CommitRecord, CommitReference, FileRecord, Head, LogPart, LogRecord,
         head_key, object_key,
     },
-    packs::packed,
+    packs::CommitPacks,
     state::{TenantState, at_once},
 };
 use crate::{BlobError, ReplaceOutcome};
@@ -94,8 +94,8 @@ impl ObjectTenants {
         head: &Head,
         commit: &TenantCommit,
     ) -> Result<(Head, TenantState), TenantError> {
-        let (packed, packs) = packed(commit);
-        let (record, parts) = CommitRecord::of(commit, &packed);
+        let packs = CommitPacks::of(commit);
+        let (record, parts) = CommitRecord::of(commit, &packs.places);
         let bytes = encoded(&record)?;
         let reference = CommitReference {
             id: commit.id.clone(),
@@ -103,10 +103,11 @@ impl ObjectTenants {
         };
         let files = commit.files.iter().filter_map(|file| {
             let (state, bytes) = file.content.as_ref()?;
-            let is_single = !packed.contains_key(&state.digest);
+            let is_single = !packs.places.contains_key(&state.digest);
             is_single.then(|| (state.digest.to_string(), bytes.clone()))
         });
-        let mut objects: Vec<(String, Vec<u8>)> = files.chain(packs).chain(parts).collect();
+        let mut objects: Vec<(String, Vec<u8>)> = files.chain(parts).collect();
+        objects.extend(packs.objects);
         let state = self.state_of(tenant, head, NEVER)?.ok_or_else(damaged)?;
         let mut state = Arc::unwrap_or_clone(state);
         let (mut files, mut size) = (head.files, head.bytes);

@@ -2,7 +2,7 @@
 //! otherwise take as many requests to import, and again for each server that opens it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     ops::Range,
     sync::Arc,
 };
@@ -38,55 +38,53 @@ impl PackedFile {
     }
 }
 
-/// Returns where the small files of a commit are in packs, and these packs, by digest. There are none if there are few such
-/// files.
-pub(super) fn packed(
-    commit: &TenantCommit,
-) -> (HashMap<Digest, PackedFile>, Vec<(String, Vec<u8>)>) {
-    let contents = commit.files.iter().filter_map(|file| file.content.as_ref());
-    let small: BTreeMap<Digest, &[u8]> = contents
-        .filter(|(_, bytes)| bytes.len() <= MAX_PACKED_BYTES)
-        .map(|(state, bytes)| (state.digest, bytes.as_slice()))
-        .collect();
-    let (mut places, mut packs) = (HashMap::new(), Vec::new());
-    if small.len() < FEWEST {
-        return (places, packs);
+/// The small files of a commit, in packs.
+#[derive(Default)]
+pub(super) struct CommitPacks {
+    /// Where each file is, by its digest.
+    pub(super) places: HashMap<Digest, PackedFile>,
+    /// The packs, by their digest.
+    pub(super) objects: Vec<(String, Vec<u8>)>,
+    /// The pack that is being filled, and its files with their offset and length.
+    bytes: Vec<u8>,
+    files: Vec<(Digest, u64, u64)>,
+}
+
+impl CommitPacks {
+    /// Packs the small files of a commit, unless they are few.
+    pub(super) fn of(commit: &TenantCommit) -> Self {
+        let contents = commit.files.iter().filter_map(|file| file.content.as_ref());
+        let small = contents.filter(|(_, bytes)| bytes.len() <= MAX_PACKED_BYTES);
+        let mut packs = Self::default();
+        if small.clone().count() < FEWEST {
+            return packs;
+        }
+        let mut seen = BTreeSet::new();
+        for (state, bytes) in small.filter(|(state, _)| seen.insert(state.digest)) {
+            if packs.bytes.len() + bytes.len() > PACK_BYTES {
+                packs.finish();
+            }
+            let (offset, length) = (packs.bytes.len() as u64, bytes.len() as u64);
+            packs.files.push((state.digest, offset, length));
+            packs.bytes.extend_from_slice(bytes);
+        }
+        packs.finish();
+        packs
     }
-    // Files that are fetched together are side by side: in the order of the commit.
-    let mut seen = BTreeSet::new();
-    let mut pack: (Vec<(Digest, u64, u64)>, Vec<u8>) = Default::default();
-    let mut finish = |(files, bytes): (Vec<(Digest, u64, u64)>, Vec<u8>)| {
-        let object = Digest::of(&bytes);
-        let place = |(digest, offset, bytes)| {
-            let file = PackedFile {
+
+    fn finish(&mut self) {
+        let pack = std::mem::take(&mut self.bytes);
+        let object = Digest::of(&pack);
+        for (digest, offset, bytes) in self.files.drain(..) {
+            let place = PackedFile {
                 object,
                 offset,
                 bytes,
             };
-            (digest, file)
-        };
-        places.extend(files.into_iter().map(place));
-        packs.push((object.to_string(), bytes));
-    };
-    for file in &commit.files {
-        let Some((state, _)) = &file.content else {
-            continue;
-        };
-        let Some(bytes) = small.get(&state.digest) else {
-            continue;
-        };
-        if !seen.insert(state.digest) {
-            continue;
+            self.places.insert(digest, place);
         }
-        if pack.1.len() + bytes.len() > PACK_BYTES {
-            finish(std::mem::take(&mut pack));
-        }
-        let (offset, length) = (pack.1.len() as u64, bytes.len() as u64);
-        pack.0.push((state.digest, offset, length));
-        pack.1.extend_from_slice(bytes);
+        self.objects.push((object.to_string(), pack));
     }
-    finish(pack);
-    (places, packs)
 }
 
 impl ObjectTenants {
@@ -113,11 +111,14 @@ impl ObjectTenants {
                 found.push(single.next().ok_or_else(damaged)?);
                 continue;
             };
-            if !packs.contains_key(&place.object) {
-                let read = self.records(tenant, &[place.object.to_string()], stop)?;
-                packs.insert(place.object, read.and_then(|mut read| read.pop()));
-            }
-            let Some(pack) = packs.get(&place.object).and_then(Option::as_ref) else {
+            let pack = match packs.entry(place.object) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let read = self.records(tenant, &[place.object.to_string()], stop)?;
+                    unknown.insert(read.and_then(|mut read| read.pop()))
+                }
+            };
+            let Some(pack) = pack else {
                 found.push(None);
                 continue;
             };
