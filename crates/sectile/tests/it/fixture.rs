@@ -14,7 +14,7 @@ mod tokens;
 mod vault;
 
 pub(crate) use self::{
-    backends::{Backends, Where},
+    backends::{Backends, IndexHome, Where},
     desk::{DeskClient, STATIC, TestDesk},
     editor::{Editor, TestDocuments},
     eras::{Era, PATIENCE, initialize},

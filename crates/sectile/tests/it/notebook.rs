@@ -181,16 +181,7 @@ impl Library {
     }
 
     fn open_with(&self, era: Era, settings: &str) -> Client<'_> {
-        let mut server = Stdio::spawn(&self.vault, self.command(settings));
-        if era == Era::Handshake {
-            server.exchange(&initialize(0));
-            server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        }
-        Client {
-            era,
-            server,
-            handle: None,
-        }
+        Client::start(&self.vault, self.command(settings), era)
     }
 
     /// A command that indexes the library, with more arguments: the tier that is ready at once.
@@ -236,7 +227,21 @@ struct Client<'a> {
     handle: Option<String>,
 }
 
-impl Client<'_> {
+impl<'a> Client<'a> {
+    /// A client of a server that a command starts.
+    fn start(vault: &'a TestVault, command: Command, era: Era) -> Self {
+        let mut server = Stdio::spawn(vault, command);
+        if era == Era::Handshake {
+            server.exchange(&initialize(0));
+            server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        }
+        Self {
+            era,
+            server,
+            handle: None,
+        }
+    }
+
     /// The whole result of a call.
     fn result(&mut self, tool: &str, arguments: Value) -> Value {
         let mut arguments = arguments;

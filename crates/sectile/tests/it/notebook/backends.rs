@@ -1,5 +1,5 @@
-//! The same library in a folder or in a bucket, with its index here or in a database: the same answers, one request for a quote,
-//! and faults of the servers that are told and passed.
+//! The same library in a folder or in a bucket, with its index in any storage: the same answers, one request for a quote, and
+//! faults of the servers that are told and passed.
 
 /// What goes wrong with the servers, one by one.
 mod faults;
@@ -9,7 +9,7 @@ mod services;
 use serde_json::{Value, json};
 
 use super::{Client, Library, dice::Dice, stable, tour::tour};
-use crate::fixture::{Backends, Era, Stdio, Where, initialize, sectile, wait_for};
+use crate::fixture::{Backends, Era, IndexHome, Where, sectile, wait_for};
 
 /// A client of a server on standard input and output.
 fn client<'a>(library: &'a Library, backends: &Backends, era: Era) -> Client<'a> {
@@ -24,16 +24,7 @@ fn client_with<'a>(
     settings: &str,
 ) -> Client<'a> {
     let command = backends.server(&library.vault, settings);
-    let mut server = Stdio::spawn(&library.vault, command);
-    if era == Era::Handshake {
-        server.exchange(&initialize(0));
-        server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    }
-    Client {
-        era,
-        server,
-        handle: None,
-    }
+    Client::start(&library.vault, command, era)
 }
 
 /// An answer without what differs for good: where it was found, and what bounds the storage.
@@ -54,7 +45,7 @@ fn comparable(tool: &str, result: &Value) -> Value {
 fn every_storage_gives_the_same_answers() {
     let library = Library::rich();
     let mut expected: Option<Vec<(&str, Value)>> = None;
-    for place in Where::ALL {
+    for place in Where::all() {
         let backends = Backends::start(place, &library.vault);
         backends.fill(&library.vault);
         for era in [Era::Handshake, Era::Stateless] {
@@ -84,7 +75,7 @@ fn questions_have_the_same_answers_from_every_index() {
     }
     let questions: Vec<String> = (0..40).map(|_| dice.words(5)).collect();
     let mut expected: Option<Vec<Value>> = None;
-    for place in Where::ALL {
+    for place in Where::all() {
         let backends = Backends::start(place, &library.vault);
         backends.fill(&library.vault);
         let mut client = client(&library, &backends, Era::Handshake);
@@ -109,7 +100,7 @@ fn questions_have_the_same_answers_from_every_index() {
 #[test]
 fn a_quote_is_one_ranged_read() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(true, true), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let (_, proxy) = backends.bucket.as_ref().unwrap();
     let mut client = client(&library, &backends, Era::Stateless);
@@ -136,7 +127,7 @@ fn a_quote_is_one_ranged_read() {
 #[test]
 fn which_index_answers_is_told() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(false, true), &library.vault);
+    let backends = Backends::start(Where::new(false, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let mut client = client(&library, &backends, Era::Handshake);
     client.enter("lab");
@@ -150,7 +141,7 @@ fn which_index_answers_is_told() {
 #[test]
 fn an_index_in_a_bucket_is_told_listed_exported_and_removed() {
     let library = Library::rich();
-    let backends = Backends::start(Where::mirrored(false), &library.vault);
+    let backends = Backends::start(Where::new(false, IndexHome::Bucket), &library.vault);
     let settings = library.vault.config(&backends.settings());
     let run = |arguments: &[&str]| {
         let mut command = sectile();
@@ -238,7 +229,7 @@ fn a_notebook_too_large_to_search_is_reported_from_every_storage_and_index() {
     let library = Library::rich();
     let large = format!("# Quince\n\nA quince is yellow. {}\n", "x ".repeat(4000));
     library.vault.note("lab/large.md", large);
-    for place in Where::ALL {
+    for place in Where::all() {
         let backends = Backends::start(place, &library.vault);
         // The index was made when a notebook could be larger.
         backends.fill(&library.vault);
@@ -263,8 +254,9 @@ fn a_notebook_too_large_to_search_is_reported_from_every_storage_and_index() {
         let has = |name: &str| limits.iter().any(|limit| limit["name"] == name);
         assert!(has("max_notebook_bytes"));
         assert_eq!(has("max_objects"), place.in_bucket, "{place:?}");
+        let has_timeout = place.index == IndexHome::Postgres || place.index.is_service();
         let timeout = "notebook.vector_storage.statement_timeout_ms";
-        assert_eq!(has(timeout), place.in_database, "{place:?}");
+        assert_eq!(has(timeout), has_timeout, "{place:?}");
         let timeout = "notebook.notebook_storage.s3.timeout_ms";
         assert_eq!(has(timeout), place.in_bucket, "{place:?}");
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use self::library::{COLLECTION, Library, NAMES};
 use super::{Client, dice::Dice, error_of, proof};
-use crate::fixture::{Backends, Era, SECRET, Stdio, Where, initialize};
+use crate::fixture::{Backends, Era, IndexHome, SECRET, Stdio, Where, initialize};
 
 const SEED: u64 = 0x5ec7_11e5;
 
@@ -31,7 +31,7 @@ fn nothing_false_is_verified_without_an_index_on_disk() {
         Era::Handshake,
         false,
         rounds() / 2,
-        Where::new(false, false),
+        Where::new(false, IndexHome::Folder),
     );
     println!("{counts:?}");
 }
@@ -44,7 +44,7 @@ fn nothing_false_is_verified_with_an_index_on_disk_that_is_made_anew_meanwhile()
         Era::Stateless,
         true,
         rounds() / 2,
-        Where::new(false, false),
+        Where::new(false, IndexHome::Folder),
     );
     println!("{counts:?}");
 }
@@ -58,7 +58,7 @@ fn nothing_false_is_verified_in_a_bucket() {
         Era::Handshake,
         false,
         rounds() / 8,
-        Where::new(true, false),
+        Where::new(true, IndexHome::Folder),
     );
     println!("{counts:?}");
 }
@@ -72,7 +72,7 @@ fn nothing_false_is_verified_with_an_index_in_a_database() {
         Era::Stateless,
         true,
         rounds() / 8,
-        Where::new(false, true),
+        Where::new(false, IndexHome::Postgres),
     );
     println!("{counts:?}");
 }
@@ -86,7 +86,7 @@ fn nothing_false_is_verified_in_a_bucket_with_an_index_in_a_database() {
         Era::Handshake,
         true,
         rounds() / 8,
-        Where::new(true, true),
+        Where::new(true, IndexHome::Postgres),
     );
     println!("{counts:?}");
 }
@@ -101,7 +101,7 @@ fn nothing_false_is_verified_with_an_index_in_a_bucket() {
             Era::BOTH[at],
             true,
             rounds() / 8,
-            Where::mirrored(in_bucket),
+            Where::new(in_bucket, IndexHome::Bucket),
         );
         println!("{counts:?}");
     }

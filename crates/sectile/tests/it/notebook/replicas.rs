@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{Library, error_of, stable};
 #[cfg(feature = "backends")]
-use crate::fixture::{Backends, Where};
+use crate::fixture::{Backends, IndexHome, Where};
 use crate::{
     fixture::{
         AUDIENCE, Era, Http, HttpAnswer, ISSUER, PATIENCE, TOKEN_SECRET, claims, parse, sectile,
@@ -114,7 +114,7 @@ fn expected(replica: &Http<'_>) -> Vec<(&'static str, Value, Value)> {
 /// A library in a bucket with its index in a database, and the settings of a replica of it.
 #[cfg(feature = "backends")]
 fn in_servers(library: &Library) -> (Backends, String) {
-    let backends = Backends::start(Where::new(true, true), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let settings = backends.settings();
     let settings = settings.replacen(

@@ -10,7 +10,7 @@ use super::{
     super::{Client, Library, proof},
     client,
 };
-use crate::fixture::{Backends, Era, Where};
+use crate::fixture::{Backends, Era, IndexHome, Where};
 
 /// Where something went wrong upstream, and what is said of it: sentences, and nothing of where or who.
 fn assert_upstream(library: &Library, error: &Value) {
@@ -47,7 +47,7 @@ fn found<'a>(library: &'a Library, backends: &Backends) -> (Client<'a>, Value) {
 #[test]
 fn a_bucket_that_cannot_be_reached_is_told_and_comes_back() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(true, false), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Folder), &library.vault);
     let (_, proxy) = backends.bucket.as_ref().unwrap();
     let (mut client, id) = found(&library, &backends);
     let quote = json!({ "source_id": id });
@@ -85,7 +85,7 @@ fn looked_at(error: &Value) -> String {
 #[test]
 fn recovery_texts_name_the_storage_that_is_really_used() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(true, true), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let (_, bucket) = backends.bucket.as_ref().unwrap();
     let (_, database) = backends.database.as_ref().unwrap();
@@ -113,7 +113,7 @@ fn recovery_texts_name_the_storage_that_is_really_used() {
 #[test]
 fn an_object_that_changed_after_the_search_is_not_quoted() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(true, true), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let (mut client, id) = found(&library, &backends);
     let quote = json!({ "source_id": id });
@@ -150,7 +150,7 @@ fn an_object_that_changed_after_the_search_is_not_quoted() {
 #[test]
 fn wrong_credentials_and_missing_buckets_are_told() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(true, false), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Folder), &library.vault);
     fs::write(library.vault.outside().join("secret"), "another secret").unwrap();
     let mut refused = client(&library, &backends, Era::Handshake);
     let error = refused.error("list_collections", json!({}));
@@ -178,7 +178,7 @@ fn wrong_credentials_and_missing_buckets_are_told() {
 #[test]
 fn a_database_that_is_not_ready_is_told_step_by_step() {
     let library = Library::rich();
-    let backends = Backends::start(Where::new(false, true), &library.vault);
+    let backends = Backends::start(Where::new(false, IndexHome::Postgres), &library.vault);
     let (server, proxy) = backends.database.as_ref().unwrap();
     let mut client = client(&library, &backends, Era::Handshake);
     client.enter("lab");
@@ -235,7 +235,7 @@ fn a_database_that_is_not_ready_is_told_step_by_step() {
 #[test]
 fn a_database_that_restarts_under_load_is_back_without_help() {
     let library = Library::rich();
-    let mut backends = Backends::start(Where::new(false, true), &library.vault);
+    let mut backends = Backends::start(Where::new(false, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let (mut client, id) = found(&library, &backends);
     let (server, _) = backends.database.as_mut().unwrap();
@@ -263,7 +263,7 @@ fn a_collection_named_like_a_statement_is_only_a_name() {
     library
         .vault
         .note(&format!("{name}/one.md"), "# Ice\n\nThe ice holds.\n");
-    let backends = Backends::start(Where::new(true, true), &library.vault);
+    let backends = Backends::start(Where::new(true, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let mut client = client(&library, &backends, Era::Stateless);
     client.enter(name);
@@ -284,7 +284,7 @@ fn a_collection_named_like_a_statement_is_only_a_name() {
 #[test]
 fn an_index_run_that_was_killed_leaves_the_old_state_or_the_new_one() {
     let library = Library::new();
-    let backends = Backends::start(Where::new(false, true), &library.vault);
+    let backends = Backends::start(Where::new(false, IndexHome::Postgres), &library.vault);
     backends.fill(&library.vault);
     let mut client = client(&library, &backends, Era::Handshake);
     client.enter("journal");
