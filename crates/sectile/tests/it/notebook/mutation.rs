@@ -1,19 +1,28 @@
-//! Whatever happens to the files between two calls, nothing is called verified that is not there, nothing from outside the
-//! collection is said, nothing crashes, and every error has its type.
+//! Whatever happens to the files between two calls, and whatever is killed, nothing is called verified that is not there,
+//! nothing from outside the collection is said, nothing crashes, and every error has its type.
 //!
-//! Choices come from the printed seed. `SECTILE_CASES=10000` runs as many rounds.
+//! Choices come from the printed seed; how far a run had come when it was killed depends on the machine too.
+//! `SECTILE_CASES=10000` runs as many rounds.
 
 mod library;
 
-use std::path::PathBuf;
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    path::PathBuf,
+    process::Stdio as Pipe,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
 use self::library::{COLLECTION, Library, NAMES};
 use super::{Client, dice::Dice, error_of, proof};
-use crate::fixture::{Backends, Era, IndexHome, SECRET, Stdio, Where, initialize};
+use crate::fixture::{Backends, Era, IndexHome, SECRET, Where};
 
 const SEED: u64 = 0x5ec7_11e5;
+/// One round in this many ends with a kill.
+const KILLED: usize = 12;
 
 /// Rounds in all.
 fn rounds() -> usize {
@@ -23,88 +32,72 @@ fn rounds() -> usize {
         .unwrap_or(2_000)
 }
 
+/// Plays a game of its own seed, and prints what was counted.
+fn play(number: u64, era: Era, with_index: bool, rounds: usize, place: Where) {
+    let seed = SEED + number;
+    println!("seed {seed:#x}, {rounds} rounds, {place:?}");
+    println!("{:?}", Game::play(seed, era, with_index, rounds, place));
+}
+
 #[test]
 fn nothing_false_is_verified_without_an_index_on_disk() {
-    println!("seed {SEED:#x}, {} rounds", rounds() / 2);
-    let counts = Game::play(
-        SEED,
-        Era::Handshake,
-        false,
-        rounds() / 2,
-        Where::new(false, IndexHome::Folder),
-    );
-    println!("{counts:?}");
+    let place = Where::new(false, IndexHome::Folder);
+    play(0, Era::Handshake, false, rounds() / 2, place);
 }
 
 #[test]
 fn nothing_false_is_verified_with_an_index_on_disk_that_is_made_anew_meanwhile() {
-    println!("seed {:#x}, {} rounds", SEED + 1, rounds() / 2);
-    let counts = Game::play(
-        SEED + 1,
-        Era::Stateless,
-        true,
-        rounds() / 2,
-        Where::new(false, IndexHome::Folder),
-    );
-    println!("{counts:?}");
+    let place = Where::new(false, IndexHome::Folder);
+    play(1, Era::Stateless, true, rounds() / 2, place);
 }
 
 #[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_in_a_bucket() {
-    println!("seed {:#x}, {} rounds", SEED + 2, rounds() / 8);
-    let counts = Game::play(
-        SEED + 2,
-        Era::Handshake,
-        false,
-        rounds() / 8,
-        Where::new(true, IndexHome::Folder),
-    );
-    println!("{counts:?}");
+    let place = Where::new(true, IndexHome::Folder);
+    play(2, Era::Handshake, false, rounds() / 8, place);
 }
 
 #[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_with_an_index_in_a_database() {
-    println!("seed {:#x}, {} rounds", SEED + 3, rounds() / 8);
-    let counts = Game::play(
-        SEED + 3,
-        Era::Stateless,
-        true,
-        rounds() / 8,
-        Where::new(false, IndexHome::Postgres),
-    );
-    println!("{counts:?}");
+    let place = Where::new(false, IndexHome::Postgres);
+    play(3, Era::Stateless, true, rounds() / 8, place);
 }
 
 #[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_in_a_bucket_with_an_index_in_a_database() {
-    println!("seed {:#x}, {} rounds", SEED + 4, rounds() / 8);
-    let counts = Game::play(
-        SEED + 4,
-        Era::Handshake,
-        true,
-        rounds() / 8,
-        Where::new(true, IndexHome::Postgres),
-    );
-    println!("{counts:?}");
+    let place = Where::new(true, IndexHome::Postgres);
+    play(4, Era::Handshake, true, rounds() / 8, place);
 }
 
 #[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_with_an_index_in_a_bucket() {
-    println!("seed {:#x}, {} rounds", SEED + 5, rounds() / 4);
-    for (at, in_bucket) in [false, true].into_iter().enumerate() {
-        let counts = Game::play(
-            SEED + 5 + at as u64,
-            Era::BOTH[at],
-            true,
-            rounds() / 8,
-            Where::new(in_bucket, IndexHome::Bucket),
-        );
-        println!("{counts:?}");
-    }
+    let place = Where::new(false, IndexHome::Bucket);
+    play(5, Era::Handshake, true, rounds() / 8, place);
+}
+
+#[cfg(feature = "backends")]
+#[test]
+fn nothing_false_is_verified_in_a_bucket_with_an_index_in_another() {
+    let place = Where::new(true, IndexHome::Bucket);
+    play(6, Era::Stateless, true, rounds() / 8, place);
+}
+
+#[cfg(feature = "backends")]
+#[test]
+fn nothing_false_is_verified_with_an_index_in_pinecone() {
+    let place = Where::new(false, IndexHome::Pinecone);
+    play(7, Era::Handshake, true, rounds() / 4, place);
+}
+
+#[cfg(feature = "backends")]
+#[test]
+fn nothing_false_is_verified_with_an_index_in_weaviate() {
+    let place = Where::new(false, IndexHome::Weaviate);
+    play(8, Era::Stateless, true, rounds() / 4, place);
 }
 
 /// What was counted, to see that the game was played at all.
@@ -121,14 +114,22 @@ struct Counts {
     moved: usize,
     other_errors: usize,
     indexed: usize,
+    servers_killed: usize,
+    /// Runs that were to be killed, those of them that had not ended before, and those that left their lease in a service.
+    runs_begun: usize,
+    runs_killed: usize,
+    leases_left: usize,
 }
 
-/// One library, one server, one caller.
+/// One library, one server at a time, one caller.
 struct Game<'a> {
     library: &'a Library,
     backends: &'a Backends,
     client: Client<'a>,
     root: PathBuf,
+    with_index: bool,
+    /// The time that a whole run took.
+    run_time: Duration,
     dice: Dice,
     counts: Counts,
     /// Ids that were true at some time. Which ones depends on the seed alone.
@@ -140,26 +141,19 @@ struct Game<'a> {
     last: Vec<String>,
 }
 
-impl Game<'_> {
+impl<'a> Game<'a> {
     fn play(seed: u64, era: Era, with_index: bool, rounds: usize, place: Where) -> Counts {
         let mut dice = Dice::new(seed);
         let library = Library::new(&mut dice, place.in_bucket);
         let backends = Backends::start(place, &library.vault);
-        let mut server = Stdio::spawn(&library.vault, backends.server(&library.vault, ""));
-        if era == Era::Handshake {
-            server.exchange(&initialize(0));
-            server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        }
-        let client = Client {
-            era,
-            server,
-            handle: None,
-        };
+        let command = backends.server(&library.vault, "");
         let mut game = Game {
             root: library.root(),
             library: &library,
             backends: &backends,
-            client,
+            client: Client::start(&library.vault, command, era),
+            with_index,
+            run_time: Duration::ZERO,
             dice,
             counts: Counts::default(),
             ids: Vec::new(),
@@ -168,7 +162,9 @@ impl Game<'_> {
             last: Vec::new(),
         };
         if with_index {
+            let started = Instant::now();
             game.index();
+            game.run_time = started.elapsed();
         }
         game.client.enter(COLLECTION);
         for round in 0..rounds {
@@ -179,8 +175,64 @@ impl Game<'_> {
                 library.restore();
             }
             game.round();
+            if game.dice.one_in(KILLED) {
+                match with_index && game.dice.one_in(2) {
+                    true => game.kill_run(),
+                    false => game.kill_server(),
+                }
+            }
         }
         game.finish(rounds)
+    }
+
+    /// Kills the server, perhaps in the middle of a call, and starts another.
+    fn kill_server(&mut self) {
+        if self.dice.one_in(2) {
+            let mut arguments = json!({ "query": self.dice.words(3) });
+            if let Some(handle) = &self.client.handle {
+                arguments["context_handle"] = json!(handle);
+            }
+            let call = self.client.era.call(1, "semantic_search", arguments);
+            self.client.server.send_line(&call.to_string());
+            let after = self.dice.below(8_000);
+            sleep(Duration::from_micros(after as u64));
+        }
+        self.client.server.kill();
+        self.counts.servers_killed += 1;
+        self.note("server killed".to_owned());
+        let library: &'a Library = self.library;
+        let command = self.backends.server(&library.vault, "");
+        self.client = Client::start(&library.vault, command, self.client.era);
+        self.stream = None;
+        // Only a collection that is there can be entered.
+        if !library.is_there() {
+            library.restore();
+        }
+        self.client.enter(COLLECTION);
+    }
+
+    /// Starts a run that indexes, perhaps goes on meanwhile, and kills the run.
+    fn kill_run(&mut self) {
+        let mut command = self.backends.index(&self.library.vault);
+        command.arg(COLLECTION);
+        command.stdout(Pipe::null()).stderr(Pipe::null());
+        self.backends.end_leases();
+        let mut run = command.spawn().unwrap();
+        if self.dice.one_in(2) {
+            self.round();
+        }
+        let share = u32::try_from(self.dice.below(100)).unwrap();
+        sleep(self.run_time * share / 100);
+        run.kill().unwrap();
+        let is_killed = run.wait().unwrap().signal().is_some();
+        self.counts.runs_begun += 1;
+        self.counts.runs_killed += usize::from(is_killed);
+        let has_lease = self.backends.records().iter().any(|id| id == "lease");
+        self.counts.leases_left += usize::from(has_lease);
+        self.note(format!("run killed after {share} %: {is_killed}"));
+        if self.dice.one_in(2) {
+            self.index();
+        }
     }
 
     /// Some changes, then a call that is held against the disk.
@@ -280,6 +332,12 @@ impl Game<'_> {
         match self.call("semantic_search", arguments) {
             Ok(answer) => {
                 proof::assert_found(&self.root, COLLECTION, &answer);
+                let unseen = &answer["metadata"]["passages_not_seen"];
+                assert!(
+                    unseen.is_null() || *unseen == 0,
+                    "{:?}: {answer}",
+                    self.last
+                );
                 let results = answer["results"].as_array().unwrap();
                 self.counts.hits += results.len();
                 if let Some(id) = results.first() {
@@ -406,14 +464,14 @@ impl Game<'_> {
     fn index(&mut self) {
         let mut command = self.backends.index(&self.library.vault);
         command.arg(COLLECTION);
-        let output = command.output().unwrap();
+        let output = self.backends.after_kill(command);
         let done = output.status.code();
         assert!([Some(0), Some(1)].contains(&done), "{output:?}");
         assert_eq!(done == Some(0), self.library.is_there(), "{output:?}");
         self.counts.indexed += usize::from(done == Some(0));
     }
 
-    /// The game was really played, and the server ends in order.
+    /// The game was really played, and the last server ends in order.
     fn finish(self, rounds: usize) -> Counts {
         let Counts {
             hits,
@@ -422,6 +480,9 @@ impl Game<'_> {
             chains,
             artifacts,
             gone,
+            servers_killed,
+            runs_killed,
+            leases_left,
             ..
         } = self.counts;
         for (what, count) in [
@@ -433,6 +494,16 @@ impl Game<'_> {
             ("gone", gone),
         ] {
             assert!(count * 100 >= rounds, "{what}: {count} of {rounds} rounds");
+        }
+        // Far fewer than the dice give: many runs end before they are killed, and few are killed while they have a lease.
+        let is_service = !self.backends.records().is_empty();
+        for (what, count, rare) in [
+            ("servers killed", servers_killed, Some(8)),
+            ("runs killed", runs_killed, self.with_index.then_some(8)),
+            ("leases left", leases_left, is_service.then_some(32)),
+        ] {
+            let is_enough = rare.is_none_or(|rare| count * KILLED * rare >= rounds);
+            assert!(is_enough, "{what}: {count} in {rounds} rounds");
         }
         assert!(self.client.server.finish().success());
         self.counts
