@@ -60,6 +60,12 @@ impl WeaviateEmulator {
         self.0.recover();
     }
 
+    /// Returns method and path of every request since the last call.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
+        self.0.requests()
+    }
+
     /// Makes each further write invisible for this number of reads; 0 shows all of them.
     pub fn set_lag(&self, reads: usize) {
         self.0.with(|server| server.records.set_lag(reads));

@@ -38,6 +38,7 @@ use sectile_library::{
 };
 use sectile_markdown::{Digest, NotePath};
 
+pub(crate) use self::blobs::PROBES;
 pub use self::{
     blobs::{
         Blob, BlobInfo, BlobPage, BlobStore, ConditionalRead, CreateOutcome, ETag, ReplaceOutcome,

@@ -8,6 +8,7 @@
 mod cache;
 mod dictionary;
 mod failure;
+mod lease;
 mod pinecone;
 mod reading;
 mod records;
@@ -193,6 +194,10 @@ impl<S: VectorService> VectorIndexing for ServiceIndex<S> {
             }
         }
         self.write(writer.commit(as_of))
+    }
+
+    fn tidy(&self, collection: &str) -> Result<(), StorageError> {
+        self.write(self.tidy_collection(collection))
     }
 
     fn remove(&self, collection: &str) -> Result<(), StorageError> {

@@ -50,6 +50,7 @@ pub fn publish(
     let plan = PublishPlan::new(listed, &known);
     report.removed = plan.gone.len();
     if !is_new && plan.wanted.is_empty() && plan.gone.is_empty() {
+        index.tidy(job.collection).map_err(failed)?;
         let state = index.state(job.collection).map_err(failed)?;
         report.notebooks = count(state.notebooks);
         report.chunks = count(state.chunks);

@@ -401,6 +401,14 @@ pub trait VectorIndexing: VectorSearch {
         changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
     ) -> Result<BackendState, StorageError>;
 
+    /// Removes what a process that failed or was killed has left in a collection that does not have to be updated.
+    ///
+    /// # Errors
+    /// When the backend fails.
+    fn tidy(&self, _collection: &str) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     /// Removes a collection from the index, if it exists.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use super::{
     building::build_number,
     state::{PublishedPiece, PublishedState},
 };
-use crate::{BlobError, BlobInfo, CreateOutcome, ReplaceOutcome};
+use crate::{BlobError, BlobInfo, CreateOutcome, ReplaceOutcome, objects::PROBES};
 
 /// An object that is written to learn the time of the storage.
 const CLOCK: &str = "clock";
@@ -63,7 +63,12 @@ impl BucketIndexes {
         })?;
         let grace = i64::try_from(self.grace.as_millis()).unwrap_or(i64::MAX);
         let mut report = CleanReport::default();
+        let is_old = |blob: &BlobInfo| now.saturating_sub(blob.modified) > grace;
         let mut doomed = vec![clock];
+        let mut probes = self.objects(&format!("{PROBES}/"), stop)?;
+        probes.retain(is_old);
+        report.removed += probes.len();
+        doomed.extend(probes.into_iter().map(|blob| blob.key));
         for blob in listed {
             let name = blob.key.strip_prefix(&prefix).unwrap_or_default();
             if name == STATE {
@@ -71,7 +76,7 @@ impl BucketIndexes {
             }
             if needed.contains(name) {
                 report.needed += 1;
-            } else if now.saturating_sub(blob.modified) > grace {
+            } else if is_old(&blob) {
                 report.removed += 1;
                 doomed.push(blob.key);
             } else if !name.starts_with(CLOCK) {

@@ -37,8 +37,8 @@ use crate::{BlockingRuntime, S3Settings, settings::MAX_RETRIES};
 const MAX_TAG_BYTES: usize = 512;
 /// The most objects that S3 deletes with one request.
 const MAX_DELETED_AT_ONCE: usize = 1000;
-/// The folder for objects of [`BlobStore::probe`].
-const PROBES: &str = ".sectile-probe";
+/// The folder for objects of [`BlobStore::probe`], which a process that was killed leaves there.
+pub(crate) const PROBES: &str = ".sectile-probe";
 /// A tag that no object of [`BlobStore::probe`] has.
 const WRONG_TAG: &str = "\"00000000000000000000000000000000\"";
 

@@ -29,6 +29,7 @@ use super::{
         parse_chunk_id, part_id, unit,
     },
     service::{QueryKeys, ServiceQuery, VectorService, WordKey},
+    writing::MANIFESTS_KEPT,
 };
 use crate::postgres::terms;
 
@@ -458,7 +459,10 @@ impl<S: VectorService> ServiceIndex<S> {
     async fn unseen_by_count(&self, manifest: &Manifest) -> Result<u64, ServiceFailure> {
         let tenant = self.tenant(&manifest.collection);
         let counted = self.service.count(&tenant).await?;
-        let others = manifest.term_shards.len() + manifest.notebook_shards.len() + 2;
+        let manifests = manifest.version.generation.min(MANIFESTS_KEPT) as usize;
+        let shards = manifest.term_shards.len() + manifest.notebook_shards.len();
+        // And the hint.
+        let others = shards + manifests + 1;
         let chunks = counted.saturating_sub(others as u64);
         Ok(manifest.records.saturating_sub(chunks))
     }

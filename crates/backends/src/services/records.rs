@@ -4,12 +4,13 @@
 //! |---|---|
 //! | `head` | the number of a recent manifest: a hint |
 //! | `lease` | the writer, and until when |
+//! | `unclean` | a mark that there may be records that no generation needs |
 //! | `m/G` | the manifest of generation G: creating it is the commit |
 //! | `G/R/c/S/N` | chunk N of the notebook that was the Sth to be written by run R for generation G |
 //! | `G/R/n/K`, `G/R/t/K` | shard K of the list of notebooks, and of the word counts |
 //!
 //! A run is a random number, so that nothing a killed writer left behind can be taken for what another one wrote. Records
-//! are never changed, apart from `head` and `lease`. A body that is too long for one record continues in `ID/1`, `ID/2` and so
+//! are never changed, apart from `head`, `lease` and `unclean`. A body that is too long for one record continues in `ID/1`, `ID/2` and so
 //! on; the first record then starts with `+`, the number of further ones, and a line break.
 //!
 //! Bodies are read back as untrusted input.
@@ -28,6 +29,8 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) const HEAD: &str = "head";
 /// The id of the lease.
 pub(super) const LEASE: &str = "lease";
+/// The id of the mark of a run that has not cleaned up.
+pub(super) const UNCLEAN: &str = "unclean";
 /// The most records that one body is spread over.
 const MAX_PARTS: usize = 4_096;
 

@@ -1,13 +1,9 @@
 //! Writing: the records of a new generation are added beside those of the old one, and its manifest commits it.
 //!
 //! Nothing that readers of the old generation use is changed or removed before the commit. A run that ends before it leaves
-//! records of a generation that no manifest names. It removes them itself if it can; if it was killed, its lease is left
-//! too, and the process that takes that over removes them.
+//! records of a generation that no manifest names. It removes them itself if it can; if it was killed, the next run does.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::collections::{BTreeMap, HashSet};
 
 use sectile_library::{BackendState, Change, IndexedNotebook, StorageError};
 use sectile_retrieval::Record;
@@ -17,29 +13,22 @@ use super::{
     ServiceIndex,
     dictionary::{Dictionary, TermShard, shard},
     failure::ServiceFailure,
+    lease::{LEASE_TIME, LOOK, Leftovers, SOMEBODY_ELSE},
     reading::fold,
     records::{
-        self, ChunkBody, FORMAT, HEAD, LEASE, Lease, Manifest, NotebookRow, Version, encode,
+        self, ChunkBody, FORMAT, HEAD, LEASE, Manifest, NotebookRow, UNCLEAN, Version, encode,
         json_bytes, manifest_id, search_keys,
     },
     service::{Creation, ServiceRecord, VectorService},
 };
 use crate::postgres::terms::TermChanges;
 
-/// The time that a lease lasts without being renewed. A writer whose notebooks arrive more slowly can lose it, and then
-/// fails.
-const LEASE_TIME: Duration = Duration::from_secs(120);
 /// The manifests that are kept for readers whose hint is old.
-const MANIFESTS_KEPT: u32 = 6;
+pub(super) const MANIFESTS_KEPT: u32 = 6;
 /// The bytes of notebooks in a shard of their list.
 const SHARD_BYTES: usize = 16_000;
 /// The most shards of the list. Their versions are in the manifest.
 const MAX_SHARDS: usize = 4_096;
-/// The pause between two looks at whether records can be seen.
-const LOOK: Duration = Duration::from_millis(100);
-
-const SOMEBODY_ELSE: &str =
-    "Another process is writing this collection's index. Try again when it has finished.";
 const LOST_LEASE: &str = "Another process took over the writing of this collection's index, because this one had been \
     silent for too long. Try again when it has finished.";
 const TOO_MANY: &str =
@@ -91,7 +80,7 @@ impl<S: VectorService> ServiceIndex<S> {
             .begin(collection, &tenant, run, is_new, has_leftovers)
             .await;
         if begun.is_err() {
-            self.release(&tenant, run).await;
+            self.release(&tenant, run, Leftovers::Some).await;
         }
         begun
     }
@@ -105,25 +94,22 @@ impl<S: VectorService> ServiceIndex<S> {
         has_leftovers: bool,
     ) -> Result<ServiceWriter<'_, S>, ServiceFailure> {
         let newest = match self.manifest(collection).await {
-            Err(ServiceFailure::Storage(StorageError::OtherRules { .. })) if is_new => {
-                // Nothing in it can be relied on, not even its number.
-                self.service.drop_tenant(tenant).await?;
-                self.service.open_tenant(tenant).await?;
-                self.put_lease(tenant, run).await?;
-                self.snapshots.forget(tenant);
-                None
-            }
-            newest => newest?,
+            Err(ServiceFailure::Storage(StorageError::OtherRules { .. })) if is_new => None,
+            newest => Some(newest?),
         };
+        match &newest {
+            // Nothing in it can be relied on, not even its number.
+            None => self.start_over(tenant, run).await?,
+            // A manifest that readers cannot find has the number that comes next.
+            Some(None) if has_leftovers => self.start_over(tenant, run).await?,
+            Some(Some(newest)) if has_leftovers => self.remove_leftovers(newest).await?,
+            Some(_) => self.mark(tenant).await?,
+        }
+        let newest = newest.flatten();
         let generation = newest.as_ref().map_or(0, |m| m.version.generation);
         let generation = generation
             .checked_add(1)
             .ok_or_else(|| StorageError::failed(TOO_MANY))?;
-        if has_leftovers {
-            self.service
-                .delete_born(tenant, generation..=u32::MAX)
-                .await?;
-        }
         let version = Version { generation, run };
         let mut writer = ServiceWriter {
             index: self,
@@ -154,71 +140,6 @@ impl<S: VectorService> ServiceIndex<S> {
             _ => {}
         }
         Ok(writer)
-    }
-
-    /// Takes the lease of a collection. Returns whether a process that was killed may have left records behind.
-    async fn take_lease(&self, tenant: &str, owner: u64) -> Result<bool, ServiceFailure> {
-        let known = self.lease(tenant).await?;
-        let is_left = known.is_some();
-        if let Some(known) = known {
-            if known.until > now()? {
-                return Err(StorageError::failed(SOMEBODY_ELSE).into());
-            }
-            self.service.delete(tenant, &[LEASE.to_owned()]).await?;
-        }
-        let record = lease_record(owner)?;
-        let created = self.service.create(tenant, &record).await?;
-        // An attempt whose answer was lost may have created it.
-        let until = Instant::now() + self.settle;
-        loop {
-            match self.lease(tenant).await? {
-                Some(lease) if lease.owner == owner => return Ok(is_left),
-                Some(_) => return Err(StorageError::failed(SOMEBODY_ELSE).into()),
-                None if created == Creation::Exists => {
-                    return Err(StorageError::failed(SOMEBODY_ELSE).into());
-                }
-                None if Instant::now() >= until => return Err(self.unsettled()),
-                None => tokio::time::sleep(LOOK).await,
-            }
-        }
-    }
-
-    async fn put_lease(&self, tenant: &str, owner: u64) -> Result<(), ServiceFailure> {
-        self.service.put(tenant, &[lease_record(owner)?]).await
-    }
-
-    async fn lease(&self, tenant: &str) -> Result<Option<Lease>, ServiceFailure> {
-        let found = self.bodies(tenant, &[LEASE.to_owned()]).await?;
-        let body = found.get(LEASE).map(|body| records::decode(body));
-        Ok(body.transpose()?)
-    }
-
-    /// Gives a lease back. If that fails, it ends by itself.
-    async fn release(&self, tenant: &str, owner: u64) {
-        let releasing = async {
-            match self.lease(tenant).await? {
-                Some(lease) if lease.owner == owner => {
-                    self.service.delete(tenant, &[LEASE.to_owned()]).await
-                }
-                _ => Ok(()),
-            }
-        };
-        if let Err(failure) = releasing.await {
-            let error = failure.explained(self.service.title());
-            tracing::warn!(%error, "the lease of a collection could not be given back; it ends by itself");
-        }
-    }
-
-    /// Removes a collection.
-    pub(super) async fn drop_collection(&self, collection: &str) -> Result<(), ServiceFailure> {
-        let tenant = self.tenant(collection);
-        if let Some(lease) = self.lease(&tenant).await?
-            && lease.until > now()?
-        {
-            return Err(StorageError::failed(SOMEBODY_ELSE).into());
-        }
-        self.snapshots.forget(&tenant);
-        self.service.drop_tenant(&tenant).await
     }
 }
 
@@ -402,12 +323,17 @@ impl<S: VectorService> ServiceWriter<'_, S> {
             Ok(manifest) => {
                 self.index.snapshots.forget(&self.tenant);
                 let state = self.index.state_of(&manifest, 0);
-                if let Err(failure) = self.clean(&manifest).await {
-                    // They are never found, and the next rebuild removes them.
-                    let error = failure.explained(self.index.service.title());
-                    tracing::warn!(%error, "records of an earlier state could not be removed");
-                }
-                self.index.release(&self.tenant, self.version.run).await;
+                let left = match self.clean(&manifest).await {
+                    Ok(()) => Leftovers::None,
+                    Err(failure) => {
+                        // They are never found, and the next run removes them.
+                        let error = failure.explained(self.index.service.title());
+                        tracing::warn!(%error, "records of an earlier state could not be removed");
+                        Leftovers::Some
+                    }
+                };
+                let run = self.version.run;
+                self.index.release(&self.tenant, run, left).await;
                 Ok(state)
             }
             Err(failure) => {
@@ -593,13 +519,8 @@ impl<S: VectorService> ServiceWriter<'_, S> {
                 .await?;
         }
         let mut gone = self.dead.clone();
-        if let Some(old) = generation.checked_sub(MANIFESTS_KEPT) {
-            gone.push(manifest_id(old));
-        }
-        for ids in gone.chunks(service.limits().ids.max(1)) {
-            service.delete(&self.tenant, ids).await?;
-        }
-        Ok(())
+        gone.extend(generation.checked_sub(MANIFESTS_KEPT).map(manifest_id));
+        self.index.delete_all(&self.tenant, &gone).await
     }
 
     /// Removes what was written without being committed, and gives the lease back. If that fails, the lease stays for the
@@ -616,11 +537,14 @@ impl<S: VectorService> ServiceWriter<'_, S> {
             }
             let id = manifest_id(self.version.generation);
             let found = self.index.bodies(tenant, &[id]).await?;
-            if found.is_empty() {
-                let born = self.version.generation..=u32::MAX;
-                service.delete_born(tenant, born).await?;
+            if !found.is_empty() {
+                // It was committed, and what it replaced is still there.
+                return service.delete(tenant, &[LEASE.to_owned()]).await;
             }
-            service.delete(tenant, &[LEASE.to_owned()]).await
+            let born = self.version.generation..=u32::MAX;
+            service.delete_born(tenant, born).await?;
+            let both = [LEASE.to_owned(), UNCLEAN.to_owned()];
+            service.delete(tenant, &both).await
         };
         if let Err(failure) = removing.await {
             let error = failure.explained(service.title());
@@ -680,23 +604,6 @@ fn sent_bytes(record: &ServiceRecord) -> usize {
     let keys = record.keys.as_ref();
     let keys = keys.map_or(0, |keys| keys.vector.len() * 15 + keys.words.len() * 22);
     json_bytes(&record.body) + keys + record.id.len() + 600
-}
-
-fn lease_record(owner: u64) -> Result<ServiceRecord, ServiceFailure> {
-    let time = u64::try_from(LEASE_TIME.as_millis()).unwrap_or(u64::MAX);
-    let until = now()?.saturating_add(time);
-    Ok(ServiceRecord {
-        id: LEASE.to_owned(),
-        body: encode(&Lease { owner, until })?,
-        ..ServiceRecord::default()
-    })
-}
-
-fn now() -> Result<u64, ServiceFailure> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since
-        .map_err(|_| StorageError::failed("The clock of this machine is wrong. Set it right."))?;
-    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn random() -> Result<u64, ServiceFailure> {

@@ -14,6 +14,9 @@ use sectile_test_servers::{PineconeEmulator, ServiceFault};
 use super::pinecone::{DIMENSION, open, settings};
 use crate::postgres::fixture::{Embedded, Notebooks, notebooks, path, puts, questions};
 
+/// A lease that ended long ago.
+const OLD_LEASE: &str = "{\"owner\":1,\"until\":0}";
+
 fn start() -> PineconeEmulator {
     PineconeEmulator::start(DIMENSION, "dotproduct")
 }
@@ -180,7 +183,7 @@ fn answers_that_cannot_be_right_leave_the_old_state() {
             fails_with(update(&index, is_new, puts(&notebooks(30..60))), message);
             pinecone.recover();
             agrees(&open(&quick(&pinecone)), &old);
-            pinecone.damage("lease", "body", "{\"owner\":1,\"until\":0}");
+            pinecone.damage("lease", "body", OLD_LEASE);
         }
     }
     update(&index, false, Vec::new()).unwrap();
@@ -232,7 +235,7 @@ fn what_a_killed_run_leaves_is_never_found() {
         open(&quick(&pinecone)).remove("docs"),
         "Another process is writing",
     );
-    pinecone.damage("lease", "body", "{\"owner\":1,\"until\":0}");
+    pinecone.damage("lease", "body", OLD_LEASE);
     update(&open(&quick(&pinecone)), false, puts(&notebooks(60..63))).unwrap();
     let mut all = old;
     all.extend(notebooks(60..63));
@@ -282,15 +285,76 @@ fn an_update_that_is_cut_off_anywhere_is_not_there_or_is_there() {
         } else {
             seen_old += 1
         }
-        // The next run puts everything in order, whatever is left.
-        pinecone.damage("lease", "body", "{\"owner\":1,\"until\":0}");
-        update(&open(&hasty), false, changes()).unwrap();
+        // The next run puts everything in order, whatever is left, also if it has nothing to change.
+        pinecone.damage("lease", "body", OLD_LEASE);
+        let next = open(&hasty);
+        match is_new {
+            true => next.tidy("docs").unwrap(),
+            false => drop(update(&next, false, changes()).unwrap()),
+        }
         agrees(&open(&hasty), &new);
+        assert_nothing_is_left(&pinecone, 15, 2);
         if is_over {
             break;
         }
     }
     assert!(seen_old > 8 && seen_new > 1, "{seen_old} {seen_new}");
+}
+
+/// There are the records of one generation and some manifests.
+#[track_caller]
+fn assert_nothing_is_left(pinecone: &PineconeEmulator, chunks: usize, manifests: usize) {
+    let ids = pinecone.ids();
+    let count = |kind: &str| ids.iter().filter(|id| id.contains(kind)).count();
+    assert_eq!(count("/c/"), chunks, "{ids:#?}");
+    assert_eq!(count("m/"), manifests, "{ids:#?}");
+    for kind in ["/t/", "/n/", "head"] {
+        assert_eq!(count(kind), 1, "{ids:#?}");
+    }
+    assert_eq!(ids.len(), chunks + manifests + 3, "{ids:#?}");
+}
+
+/// The same for the first update, which has no earlier state.
+#[test]
+fn a_first_update_that_is_cut_off_anywhere_is_not_there_or_is_there() {
+    let new = notebooks(0..6);
+    let (mut seen_nothing, mut seen_new) = (0, 0);
+    for requests in 0.. {
+        let pinecone = start();
+        let hasty = ServiceSettings {
+            retries: 0,
+            ..quick(&pinecone)
+        };
+        pinecone.fail_after(requests, ServiceFault::Status(403));
+        let result = update(&open(&hasty), true, puts(&new));
+        let is_over = pinecone.requests().len() <= requests;
+        pinecone.recover();
+        let is_new = match open(&hasty).state("docs") {
+            Ok(state) => {
+                assert_eq!(state.chunks, 6, "{requests}");
+                agrees(&open(&hasty), &new);
+                true
+            }
+            Err(error) => {
+                assert_eq!(error, StorageError::CollectionNotFound, "{requests}");
+                assert!(result.is_err(), "{requests}");
+                false
+            }
+        };
+        seen_new += usize::from(is_new);
+        seen_nothing += usize::from(!is_new);
+        pinecone.damage("lease", "body", OLD_LEASE);
+        update(&open(&hasty), true, puts(&new)).unwrap();
+        agrees(&open(&hasty), &new);
+        assert_nothing_is_left(&pinecone, 6, 1 + usize::from(is_new));
+        if is_over {
+            break;
+        }
+    }
+    assert!(
+        seen_nothing > 6 && seen_new > 1,
+        "{seen_nothing} {seen_new}"
+    );
 }
 
 #[test]
@@ -321,6 +385,10 @@ fn a_search_says_what_it_could_not_see() {
     let index = open(&quick(&pinecone));
     let all = notebooks(0..360);
     update(&index, true, puts(&all)).unwrap();
+    // Manifests of earlier generations are not taken for passages.
+    for again in 0..8 {
+        update(&index, false, puts(&notebooks(again..again + 1))).unwrap();
+    }
     let lost: Vec<String> = pinecone
         .ids()
         .into_iter()

@@ -120,7 +120,8 @@ fn faults_are_overcome_or_leave_the_old_state() {
         (ServiceFault::Garbage, "cannot be understood"),
         (ServiceFault::OtherShape, "cannot be understood"),
     ] {
-        weaviate.fail("/v1/batch/objects", 1, fault);
+        // The first batch is the mark of a run that has begun.
+        weaviate.fail("/v1/batch/objects", 2, fault);
         let error = load(&*index, false, 30..60).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         weaviate.recover();

@@ -3,6 +3,8 @@
 
 /// What goes wrong with the servers, one by one.
 mod faults;
+/// Runs that are killed at many moments.
+mod kills;
 mod second_tier;
 mod services;
 

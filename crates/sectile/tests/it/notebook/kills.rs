@@ -18,27 +18,32 @@ const KILLS: usize = 48;
 const NOTEBOOKS: usize = 24;
 
 /// The names of the files of an index that nobody finished.
-fn unfinished(folder: &Path) -> Vec<String> {
+pub(super) fn unfinished(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with("new-")).collect()
 }
 
 /// What is on disk, which must be whole.
-fn opened(folder: &Path) -> Option<Manifest> {
+pub(super) fn opened(folder: &Path) -> Option<Manifest> {
     let store = Store::at(folder).unwrap()?;
     let stored = store.read(Some(built_in().unwrap())).unwrap()?;
     Some(stored.manifest)
 }
 
-/// Whether an index is that of the files as they are.
-fn is_of_today(manifest: &Manifest, library: &Library) -> bool {
-    let today = proof::notebooks(&library.vault.root(), "lab");
+/// Whether an index is that of the files of a collection as they are.
+pub(super) fn is_of(manifest: &Manifest, collection: &Path) -> bool {
+    let root = collection.parent().unwrap();
+    let name = collection.file_name().unwrap().to_str().unwrap();
     let indexed = manifest.entries.iter();
     let indexed = indexed.map(|entry| (entry.name.clone(), entry.digest.to_string()));
-    indexed.eq(today
+    indexed.eq(proof::notebooks(root, name)
         .into_iter()
         .map(|(name, bytes)| (name, proof::sha256(&bytes))))
+}
+
+fn is_of_today(manifest: &Manifest, library: &Library) -> bool {
+    is_of(manifest, &library.vault.root().join("lab"))
 }
 
 fn start(library: &Library) -> Child {

@@ -25,7 +25,7 @@ const SEED: u64 = 0x5ec7_11e5;
 const KILLED: usize = 12;
 
 /// Rounds in all.
-fn rounds() -> usize {
+pub(super) fn rounds() -> usize {
     let asked = std::env::var("SECTILE_CASES").ok();
     asked
         .and_then(|rounds| rounds.parse().ok())
@@ -499,7 +499,7 @@ impl<'a> Game<'a> {
         let is_service = !self.backends.records().is_empty();
         for (what, count, rare) in [
             ("servers killed", servers_killed, Some(8)),
-            ("runs killed", runs_killed, self.with_index.then_some(8)),
+            ("runs killed", runs_killed, self.with_index.then_some(16)),
             ("leases left", leases_left, is_service.then_some(32)),
         ] {
             let is_enough = rare.is_none_or(|rare| count * KILLED * rare >= rounds);
