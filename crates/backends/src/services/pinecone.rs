@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     failure::ServiceFailure,
+    records::decimals,
     service::{
         Creation, QueryKeys, ServiceLimits, ServiceQuery, ServiceRecord, VectorService, WordKey,
     },
@@ -112,8 +113,8 @@ impl Pinecone {
     }
 
     /// Returns a vector with its last place.
-    fn values(&self, vector: &[f32], last: f32) -> Vec<f32> {
-        let mut values = vector.to_vec();
+    fn values(&self, vector: &[f32], last: f64) -> Vec<f64> {
+        let mut values = decimals(vector);
         values.resize(self.dimensions, 0.0);
         values.push(last);
         values

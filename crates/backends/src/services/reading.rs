@@ -413,14 +413,21 @@ impl<S: VectorService> ServiceIndex<S> {
             }
         };
         sort(&mut chunks);
-        let mut is_current = true;
-        if unseen > 0 || !is_complete {
+        let is_current = async {
+            if unseen == 0 && is_complete {
+                return Ok(true);
+            }
             let newest = self.manifest(collection).await?;
-            is_current = newest.is_some_and(|newest| newest.version == snapshot.manifest.version);
-        }
-        if !is_complete {
-            unseen = unseen.max(self.unseen_by_count(&snapshot.manifest).await?);
-        }
+            Ok(newest.is_some_and(|newest| newest.version == snapshot.manifest.version))
+        };
+        let uncounted = async {
+            match is_complete {
+                true => Ok(0),
+                false => self.unseen_by_count(&snapshot.manifest).await,
+            }
+        };
+        let (is_current, uncounted) = tokio::try_join!(is_current, uncounted)?;
+        unseen = unseen.max(uncounted);
         let vector = meaning.as_ref().map(|(vector, _)| vector.as_slice());
         let candidates: Vec<Candidate> = chunks
             .iter()

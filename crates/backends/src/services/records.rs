@@ -389,6 +389,14 @@ pub(super) fn unit(vector: &[i8]) -> Vec<f32> {
     values.collect()
 }
 
+/// Returns the values of a vector as they are sent: with eight decimals, which is all that an `f32` has. As they are, they would
+/// take twice as many digits.
+pub(super) fn decimals(vector: &[f32]) -> Vec<f64> {
+    let values = vector.iter();
+    let values = values.map(|value| (f64::from(*value) * 1e8).round() / 1e8);
+    values.collect()
+}
+
 /// Returns the first 48 bits of a digest, which every service can compare as a number.
 fn first_bits(digest: &Digest) -> u64 {
     let first = digest.as_bytes().iter().take(6);
@@ -467,6 +475,17 @@ mod tests {
         }
         for digits in ["0A", "g", "\u{e9}", "'; DROP TABLE", &"0".repeat(65)] {
             assert_eq!(digest_range(digits), None);
+        }
+    }
+
+    #[test]
+    fn vectors_are_sent_with_few_digits() {
+        let vector: Vec<i8> = (0..256).map(|at| (at % 15) as i8 - 7).collect();
+        let unit = unit(&vector);
+        let sent = decimals(&unit);
+        assert!(encode(&sent).unwrap().len() <= 256 * 13);
+        for (one, other) in sent.iter().zip(unit) {
+            assert!((one - f64::from(other)).abs() < 1e-8);
         }
     }
 

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     failure::ServiceFailure,
+    records::decimals,
     service::{
         Creation, QueryKeys, ServiceLimits, ServiceQuery, ServiceRecord, VectorService, WordKey,
     },
@@ -353,7 +354,7 @@ impl VectorService for Weaviate {
     ) -> Result<Vec<String>, ServiceFailure> {
         match query.by {
             QueryKeys::Vector(vector) => {
-                let search = format!("nearVector: {{ vector: {} }},", json!(vector));
+                let search = format!("nearVector: {{ vector: {} }},", json!(decimals(vector)));
                 let filter = chunks_born(&query.born, &[]);
                 self.keys(tenant, query.most, &search, &filter).await
             }
@@ -440,7 +441,7 @@ fn object(tenant: &str, record: &ServiceRecord) -> Value {
         properties.insert("words".to_owned(), json!(words.join(" ")));
         properties.insert("digest".to_owned(), json!(keys.digest));
         if !keys.vector.is_empty() {
-            object["vector"] = json!(keys.vector);
+            object["vector"] = json!(decimals(&keys.vector));
         }
     }
     object["properties"] = Value::Object(properties);

@@ -63,6 +63,8 @@ pub(super) struct ServiceWriter<'a, S> {
     samples: Vec<String>,
     /// Records that the commit makes obsolete.
     dead: Vec<String>,
+    /// The chunks among them whose words are still counted. They are read together, because each request takes its time.
+    uncounted: Vec<String>,
 }
 
 impl<S: VectorService> ServiceIndex<S> {
@@ -131,6 +133,7 @@ impl<S: VectorService> ServiceIndex<S> {
             buffered: 0,
             samples: Vec::new(),
             dead: Vec::new(),
+            uncounted: Vec::new(),
         };
         match newest {
             Some(newest) if !is_new => {
@@ -240,10 +243,20 @@ impl<S: VectorService> ServiceWriter<'_, S> {
             return Ok(());
         };
         self.changed.insert(path.to_owned());
-        let ids: Vec<String> = row.chunk_ids().collect();
+        self.dead.extend(row.record_ids());
+        self.uncounted.extend(row.chunk_ids());
         if row.version == self.version {
             self.flush().await?;
         }
+        match self.uncounted.len() < self.index.service.limits().ids {
+            true => Ok(()),
+            false => self.count_out().await,
+        }
+    }
+
+    /// Takes the words of removed chunks out of the counts.
+    async fn count_out(&mut self) -> Result<(), ServiceFailure> {
+        let ids = std::mem::take(&mut self.uncounted);
         let bodies = self.all_seen(&ids).await?;
         for id in &ids {
             let body = bodies.get(id).ok_or_else(records::damaged)?;
@@ -254,7 +267,6 @@ impl<S: VectorService> ServiceWriter<'_, S> {
                 *all -= i64::from(*length);
             }
         }
-        self.dead.extend(row.record_ids());
         Ok(())
     }
 
@@ -344,6 +356,7 @@ impl<S: VectorService> ServiceWriter<'_, S> {
     }
 
     async fn committed(&mut self, as_of: i64) -> Result<Manifest, ServiceFailure> {
+        self.count_out().await?;
         let changes = std::mem::take(&mut self.terms);
         self.dictionary.apply(&changes)?;
         let mut manifest = Manifest {
