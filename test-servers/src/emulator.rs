@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
@@ -99,6 +99,8 @@ struct EmulatorState<A> {
     api: A,
     faults: Vec<PlannedFault>,
     requests: Vec<String>,
+    /// The time that answering took since somebody asked.
+    busy: Duration,
 }
 
 /// A fault of the next requests with some path.
@@ -130,6 +132,7 @@ impl<A: EmulatedApi> Emulator<A> {
             api,
             faults: Vec::new(),
             requests: Vec::new(),
+            busy: Duration::ZERO,
         }));
         let serving = Arc::clone(&shared);
         let server = Background::start(async move {
@@ -137,6 +140,8 @@ impl<A: EmulatedApi> Emulator<A> {
                 return;
             };
             while let Ok((stream, _)) = listener.accept().await {
+                // A client that went away is noticed when it is answered.
+                drop(stream.set_nodelay(true));
                 let shared = Arc::clone(&serving);
                 tokio::spawn(async move {
                     let service = service_fn(|request| serve(Arc::clone(&shared), request));
@@ -182,6 +187,10 @@ impl<A: EmulatedApi> Emulator<A> {
     /// Returns method and path of every request since the last call.
     pub(crate) fn requests(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().requests)
+    }
+
+    pub(crate) fn busy(&self) -> Duration {
+        std::mem::take(&mut self.shared.lock().busy)
     }
 
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut A) -> T) -> T {
@@ -252,7 +261,13 @@ async fn serve<A: EmulatedApi>(
         body,
         is_partial: fault == Some(ServiceFault::PartialBatch),
     };
-    let answer = shared.lock().api.answer(&api_request);
+    let answer = {
+        let mut shared = shared.lock();
+        let started = Instant::now();
+        let answer = shared.api.answer(&api_request);
+        shared.busy += started.elapsed();
+        answer
+    };
     match fault {
         Some(ServiceFault::LostAnswer) => Err(Closed),
         Some(ServiceFault::Late(time)) => {

@@ -5,6 +5,7 @@
 //! unit; nothing is throttled by itself; and a write shows up at once unless [`PineconeEmulator::set_lag`] says otherwise.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -74,6 +75,12 @@ impl PineconeEmulator {
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         self.0.requests()
+    }
+
+    /// Returns the time spent on requests, without reading and sending them, since the last call.
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        self.0.busy()
     }
 
     /// Makes each further write invisible for this number of reads; 0 shows all of them.

@@ -4,11 +4,15 @@
 //! gRPC, no references, no vectors but one of an object, no replication, tenants are always active, no types but text and
 //! numbers, and no access rights but one key. BM25 is computed with the class's `k1`, and always without regard to length.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod filters;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use self::filters::ObjectFilter;
 use crate::emulator::{ApiAnswer, ApiRequest, EmulatedApi, Emulator, ServiceFault};
 use crate::graphql::{self, QueryField};
 use crate::vectors::{LaggingRecords, RecordWrite, product};
@@ -66,6 +70,12 @@ impl WeaviateEmulator {
         self.0.requests()
     }
 
+    /// Returns the time spent on requests, without reading and sending them, since the last call.
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        self.0.busy()
+    }
+
     /// Makes each further write invisible for this number of reads; 0 shows all of them.
     pub fn set_lag(&self, reads: usize) {
         self.0.with(|server| server.records.set_lag(reads));
@@ -120,6 +130,9 @@ struct WeaviateObject {
     properties: Map<String, Value>,
     vector: Vec<f32>,
 }
+
+/// An object with its id.
+type FoundObject<'a> = (&'a String, &'a WeaviateObject);
 
 /// The status and the sentence of an error.
 struct WeaviateError(u16, String);
@@ -389,12 +402,10 @@ impl WeaviateServer {
         }
         let place = place(class, tenant);
         let schema = self.classes.get(class).cloned().unwrap_or_default();
-        let mut found = Vec::new();
-        for (id, object) in self.records.peek().get(&place).into_iter().flatten() {
-            if passes(&schema, &body["match"]["where"], object).map_err(invalid)? {
-                found.push(id.clone());
-            }
-        }
+        let filter = ObjectFilter::new(&schema, &body["match"]["where"]).map_err(invalid)?;
+        let objects = self.records.peek().get(&place).into_iter().flatten();
+        let found = objects.filter(|(_, object)| filter.passes(&object.properties));
+        let mut found: Vec<String> = found.map(|(id, _)| id.clone()).collect();
         let matches = found.len();
         found.truncate(MAX_RESULTS);
         let successful = found.len();
@@ -477,7 +488,7 @@ impl WeaviateServer {
     fn queried_objects(
         &mut self,
         query: &QueryField,
-    ) -> Result<(Vec<(String, WeaviateObject)>, Value), String> {
+    ) -> Result<(Vec<FoundObject<'_>>, Value), String> {
         let class = self.classes.get(&query.name).cloned();
         let class = class.ok_or_else(|| format!("Cannot query field {:?}", query.name))?;
         let tenant = query.arguments.get("tenant").and_then(Value::as_str);
@@ -486,15 +497,12 @@ impl WeaviateServer {
         if has_tenants && !self.has_tenant(&query.name, tenant) {
             return Err(format!("explorer: tenant not found: {tenant:?}"));
         }
-        let objects = self.records.read().get(&place(&query.name, tenant));
         let filter = query.arguments.get("where").unwrap_or(&Value::Null);
-        let mut found = Vec::new();
-        for (id, object) in objects.into_iter().flatten() {
-            if passes(&class, filter, object)? {
-                found.push((id.clone(), object.clone()));
-            }
-        }
-        Ok((found, class))
+        let filter = ObjectFilter::new(&class, filter)?;
+        let objects = self.records.read().get(&place(&query.name, tenant));
+        let objects = objects.into_iter().flatten();
+        let found = objects.filter(|(_, object)| filter.passes(&object.properties));
+        Ok((found.collect(), class))
     }
 
     fn aggregate(&mut self, query: &QueryField) -> Result<Value, String> {
@@ -530,18 +538,17 @@ impl WeaviateServer {
         }
         let near = query.arguments.get("nearVector");
         let words = query.arguments.get("bm25");
-        let mut scored: Vec<(f64, String, WeaviateObject)> = match (near, words) {
-            (None, None) => objects
-                .into_iter()
-                .map(|(id, one)| (0.0, id, one))
-                .collect(),
+        let mut scored: Vec<(f64, FoundObject<'_>)> = match (near, words) {
+            (None, None) => objects.into_iter().map(|found| (0.0, found)).collect(),
             (Some(near), None) => by_vector(&near["vector"], objects)?,
             (None, Some(words)) => by_words(&class, words, objects)?,
             (Some(_), Some(_)) => return Err("only one search is allowed".to_owned()),
         };
-        scored.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+        scored.sort_by(|(one, (id, _)), (other, (other_id, _))| {
+            other.total_cmp(one).then_with(|| id.cmp(other_id))
+        });
         scored.truncate(limit);
-        let shown = scored.into_iter().map(|(_, id, object)| {
+        let shown = scored.into_iter().map(|(_, (id, object))| {
             let mut shown = Map::new();
             for field in &query.fields {
                 let value = match field.name.as_str() {
@@ -610,10 +617,10 @@ fn strings(list: &Value) -> Vec<String> {
 }
 
 /// Returns the objects with a vector, scored by its angle to another.
-fn by_vector(
+fn by_vector<'a>(
     vector: &Value,
-    objects: Vec<(String, WeaviateObject)>,
-) -> Result<Vec<(f64, String, WeaviateObject)>, String> {
+    objects: Vec<FoundObject<'a>>,
+) -> Result<Vec<(f64, FoundObject<'a>)>, String> {
     let vector = vector.as_array().ok_or("nearVector needs a vector")?;
     let vector = vector
         .iter()
@@ -629,53 +636,58 @@ fn by_vector(
         }
         let lengths = product(&vector, &vector) * product(&object.vector, &object.vector);
         let score = product(&vector, &object.vector) / lengths.sqrt().max(f64::MIN_POSITIVE);
-        scored.push((score, id, object));
+        scored.push((score, (id, object)));
     }
     Ok(scored)
 }
 
 /// Returns the objects that have one of some words, scored by BM25.
-fn by_words(
+fn by_words<'a>(
     class: &Value,
     search: &Value,
-    objects: Vec<(String, WeaviateObject)>,
-) -> Result<Vec<(f64, String, WeaviateObject)>, String> {
+    objects: Vec<FoundObject<'a>>,
+) -> Result<Vec<(f64, FoundObject<'a>)>, String> {
     let query = search["query"].as_str().ok_or("bm25 needs a query")?;
     let properties = strings(&search["properties"]);
     let [property] = properties.as_slice() else {
         return Err("bm25 is emulated for one property".to_owned());
     };
-    if definition(class, property)["indexSearchable"] == json!(false) {
+    let definition = definition(class, property);
+    if definition["indexSearchable"] == json!(false) {
         return Err(format!("property {property:?} is not indexed for bm25"));
     }
     let k1 = class["invertedIndexConfig"]["bm25"]["k1"]
         .as_f64()
         .unwrap_or(1.2);
-    let tokens = |object: &WeaviateObject| {
+    let mut wanted = Vec::new();
+    each_token(definition, query, |word| wanted.push(word.to_owned()));
+    wanted.sort_unstable();
+    wanted.dedup();
+    let places = wanted.iter().enumerate();
+    let places: HashMap<&str, usize> = places.map(|(at, word)| (word.as_str(), at)).collect();
+    let numbers = objects.iter().map(|(_, object)| {
+        let mut numbers = vec![0_u32; wanted.len()];
         let text = object.properties.get(property).and_then(Value::as_str);
-        tokens_of(class, property, text.unwrap_or_default())
-    };
-    let all: Vec<Vec<String>> = objects.iter().map(|(_, object)| tokens(object)).collect();
-    let wanted: BTreeSet<String> = tokens_of(class, property, query).into_iter().collect();
+        each_token(definition, text.unwrap_or_default(), |word| {
+            if let Some(at) = places.get(word) {
+                numbers[*at] += 1;
+            }
+        });
+        numbers
+    });
+    let numbers: Vec<Vec<u32>> = numbers.collect();
     let count = objects.len() as f64;
     let mut scores = vec![0.0; objects.len()];
-    for word in wanted {
-        let in_each = all
-            .iter()
-            .map(|tokens| tokens.iter().filter(|one| **one == word).count());
-        let in_each: Vec<usize> = in_each.collect();
-        let having = in_each.iter().filter(|number| **number > 0).count() as f64;
+    for at in 0..wanted.len() {
+        let having = numbers.iter().filter(|numbers| numbers[at] > 0).count() as f64;
         let rarity = (1.0 + (count - having + 0.5) / (having + 0.5)).ln();
-        for (score, number) in scores.iter_mut().zip(in_each) {
-            let number = number as f64;
+        for (score, numbers) in scores.iter_mut().zip(&numbers) {
+            let number = f64::from(numbers[at]);
             *score += rarity * number * (k1 + 1.0) / (number + k1);
         }
     }
     let scored = scores.into_iter().zip(objects);
-    let found = scored.filter(|(score, _)| *score > 0.0);
-    Ok(found
-        .map(|(score, (id, object))| (score, id, object))
-        .collect())
+    Ok(scored.filter(|(score, _)| *score > 0.0).collect())
 }
 
 /// Returns the definition of a property.
@@ -685,88 +697,15 @@ fn definition<'c>(class: &'c Value, name: &str) -> &'c Value {
     found.unwrap_or(&Value::Null)
 }
 
-fn tokens_of(class: &Value, property: &str, text: &str) -> Vec<String> {
-    match definition(class, property)["tokenization"].as_str() {
-        Some("field") => vec![text.trim().to_owned()],
-        Some("whitespace") => text.split_whitespace().map(str::to_owned).collect(),
+/// Calls `each` for every token of a text.
+fn each_token(definition: &Value, text: &str, mut each: impl FnMut(&str)) {
+    match definition["tokenization"].as_str() {
+        Some("field") => each(text.trim()),
+        Some("whitespace") => text.split_whitespace().for_each(each),
         _ => {
             let words = text.split(|c: char| !c.is_alphanumeric());
             let words = words.filter(|word| !word.is_empty());
-            words.map(str::to_lowercase).collect()
+            words.for_each(|word| each(&word.to_lowercase()));
         }
-    }
-}
-
-/// Returns whether an object passes a filter, or why the filter is invalid.
-fn passes(class: &Value, filter: &Value, object: &WeaviateObject) -> Result<bool, String> {
-    if filter.is_null() {
-        return Ok(true);
-    }
-    let operator = filter["operator"].as_str().unwrap_or_default();
-    if let "And" | "Or" = operator {
-        let operands = filter["operands"]
-            .as_array()
-            .ok_or("operands are missing")?;
-        let passed = operands
-            .iter()
-            .map(|operand| passes(class, operand, object));
-        let passed = passed.collect::<Result<Vec<bool>, String>>()?;
-        return Ok(match operator {
-            "And" => passed.iter().all(|passed| *passed),
-            _ => passed.iter().any(|passed| *passed),
-        });
-    }
-    let path = strings(&filter["path"]);
-    let [property] = path.as_slice() else {
-        return Err("path must have one part".to_owned());
-    };
-    let definition = definition(class, property);
-    if definition.is_null() {
-        return Err(format!("no such prop with name {property:?}"));
-    }
-    if definition["indexFilterable"] == json!(false) {
-        return Err(format!("property {property:?} is not filterable"));
-    }
-    let value = object.properties.get(property);
-    let compare = |is: fn(f64, f64) -> bool| {
-        let operand = filter["valueNumber"]
-            .as_f64()
-            .or(filter["valueInt"].as_f64());
-        let operand = operand.ok_or_else(|| format!("{operator} needs valueNumber"))?;
-        Ok::<bool, String>(
-            value
-                .and_then(Value::as_f64)
-                .is_some_and(|value| is(value, operand)),
-        )
-    };
-    let is_number = definition["dataType"][0] != json!("text");
-    match operator {
-        "GreaterThan" => compare(|a, b| a > b),
-        "GreaterThanEqual" => compare(|a, b| a >= b),
-        "LessThan" => compare(|a, b| a < b),
-        "LessThanEqual" => compare(|a, b| a <= b),
-        "Equal" if is_number => compare(|a, b| a == b),
-        "Equal" | "ContainsAny" | "ContainsAll" => {
-            let text = value.and_then(Value::as_str).unwrap_or_default();
-            // A search takes a list as `valueText`, a deletion as `valueTextArray`.
-            let lists = [&filter["valueText"], &filter["valueTextArray"]];
-            let lists = lists.into_iter().filter_map(Value::as_array).flatten();
-            let mut wanted = lists
-                .chain([&filter["valueText"]])
-                .filter_map(Value::as_str);
-            if definition["tokenization"].as_str() == Some("field") {
-                return Ok(match operator {
-                    "ContainsAny" => wanted.any(|one| one == text),
-                    _ => wanted.all(|one| one == text),
-                });
-            }
-            let has = tokens_of(class, property, text);
-            let mut wanted = wanted.flat_map(|text| tokens_of(class, property, text));
-            Ok(match operator {
-                "ContainsAny" => wanted.any(|one| has.contains(&one)),
-                _ => wanted.all(|one| has.contains(&one)),
-            })
-        }
-        other => Err(format!("operator {other:?} is not emulated")),
     }
 }
