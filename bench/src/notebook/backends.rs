@@ -1,4 +1,7 @@
-//! The library in other storages: its index in PostgreSQL or in S3, its notes in S3, side by side with a folder.
+//! The library in other storages: its index in PostgreSQL, in S3 or in an emulated vector service, its notes in S3, side by
+//! side with a folder.
+
+mod services;
 
 use std::{
     fs,
@@ -9,10 +12,11 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{BlockingRuntime, Postgres, PostgresSettings};
-use sectile_library::{LocatedChunk, SearchQuery, VectorQuery, VectorSearch as _, tiers::Models};
+use sectile_library::{LocatedChunk, SearchQuery, VectorQuery, VectorSearch, tiers::Models};
 use sectile_test_servers::{MemoryS3, Postgres as Database};
 use serde_json::json;
 
+use self::services::EmulatedServices;
 use super::{
     QUESTIONS, asked, enter,
     library::{LIBRARY, NotebookLibrary},
@@ -56,17 +60,23 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     );
     database.sql(NAME, "CREATE EXTENSION vector");
     let bucket = bucket_of(&library)?;
-    let places = BackendConfigs::write(folder.path(), &library, &database, &bucket)?;
+    let services = EmulatedServices::start();
+    let places = BackendConfigs::write(folder.path(), &library, &database, &bucket, &services)?;
     load(report, bench, &library, &database, &places)?;
-    queries(report, &database, &questions)?;
+    let exact = queries(report, &database, &questions)?;
     let [(_, embedded), (_, in_database), ..] = places.all.as_slice() else {
         anyhow::bail!("no settings of both");
     };
     let both = [embedded.as_path(), in_database];
     new_words::run(report, bench, &library.words, both, &questions)?;
     publish(report, bench, &places, &questions)?;
-    side_by_side(report, bench, &places, &questions)
+    services.load(report, bench, &library, &places.in_services)?;
+    side_by_side(report, bench, &places, &questions)?;
+    services.searches(report, &questions, &exact)
 }
+
+/// The hits of a question, which have the same scores in every index.
+type Hits = Vec<(LocatedChunk, u64)>;
 
 /// The settings of each combination.
 struct BackendConfigs {
@@ -76,6 +86,8 @@ struct BackendConfigs {
     mirrored: [PathBuf; 2],
     /// The folder of the copies of that index.
     copies: PathBuf,
+    /// Those with the index in each vector service.
+    in_services: [PathBuf; 2],
 }
 
 impl BackendConfigs {
@@ -84,6 +96,7 @@ impl BackendConfigs {
         library: &NotebookLibrary,
         database: &Database,
         bucket: &MemoryS3,
+        services: &EmulatedServices,
     ) -> Result<Self> {
         fs::write(at.join("password"), PASSWORD)?;
         fs::write(at.join("access"), bucket.access_key())?;
@@ -114,6 +127,7 @@ impl BackendConfigs {
              password_file = 'password'\n",
             database.address()
         );
+        let [in_pinecone, in_weaviate] = services.settings(at)?;
         let mut all = Vec::new();
         for (name, text) in [
             ("folder, embedded", in_folder.clone()),
@@ -121,6 +135,14 @@ impl BackendConfigs {
             ("S3, PostgreSQL", format!("{in_bucket}{in_database}")),
             ("folder, S3", in_folder.clone() + &index_in_bucket("folder")),
             ("S3, S3", in_bucket + &index_in_bucket("bucket")),
+            (
+                "folder, emulated Pinecone",
+                in_folder.clone() + &in_pinecone,
+            ),
+            (
+                "folder, emulated Weaviate",
+                in_folder.clone() + &in_weaviate,
+            ),
         ] {
             let file = at.join(format!("{}.toml", all.len()));
             fs::write(&file, text)?;
@@ -134,6 +156,7 @@ impl BackendConfigs {
             without_graph,
             mirrored: [at.join("3.toml"), at.join("4.toml")],
             copies,
+            in_services: [at.join("5.toml"), at.join("6.toml")],
         })
     }
 }
@@ -307,7 +330,8 @@ fn copy(database: &Database) -> Result<(Duration, u64)> {
 }
 
 /// Measures searches in PostgreSQL, against the bare statements that they send.
-fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Result<()> {
+/// Returns the ten best hits among all chunks.
+fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Result<Vec<Hits>> {
     let settings = PostgresSettings {
         password: Some(PASSWORD.to_owned()),
         ..PostgresSettings::new(format!("postgres://{ROLE}@{}/{NAME}", database.address()))
@@ -355,39 +379,53 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
     recall(report, &settings, questions)
 }
 
-/// Compares the ten best hits with those among all chunks.
-fn recall(report: &mut Report, settings: &PostgresSettings, questions: &[String]) -> Result<()> {
-    let best = |candidates: usize| -> Result<Vec<Vec<(LocatedChunk, u64)>>> {
+/// Compares the ten best hits in PostgreSQL with those among all chunks, which it returns.
+fn recall(
+    report: &mut Report,
+    settings: &PostgresSettings,
+    questions: &[String],
+) -> Result<Vec<Hits>> {
+    let found = |candidates: usize| -> Result<Vec<Hits>> {
         let settings = PostgresSettings {
             candidates,
             ..settings.clone()
         };
         let index = Postgres::new(&settings, BlockingRuntime::new()?, Models::built_in()?)?;
-        let best = questions.iter().take(COMPARED).map(|text| {
-            let query = SearchQuery::parse(text)?;
-            let found = index.search(&VectorQuery {
-                collection: LIBRARY,
-                query: &query,
-                most: 10,
-                stop: &|| false,
-            })?;
-            let hits = found.hits.into_iter();
-            Ok(hits.map(|hit| (hit.located, hit.fused)).collect())
-        });
-        best.collect()
+        best(&index, questions)
     };
-    let (usual, all) = (best(settings.candidates)?, best(usize::MAX)?);
-    let count: usize = all.iter().map(Vec::len).sum();
-    let pairs = usual.iter().zip(&all);
-    let same = pairs.map(|(usual, all)| all.iter().filter(|hit| usual.contains(hit)).count());
-    let share = same.sum::<usize>() as f64 / count.max(1) as f64;
+    let (usual, all) = (found(settings.candidates)?, found(usize::MAX)?);
+    let share = share_of(&usual, &all);
     let what = format!("of the ten best among all chunks, for {COMPARED} questions, found");
     report.line(
         &what,
         &format!("{:.1} % (target 99 % or more)", share * 100.0),
         Verdict::at_least(share, 0.99),
     );
-    Ok(())
+    Ok(all)
+}
+
+/// Returns the ten best hits for the first questions.
+fn best(index: &dyn VectorSearch, questions: &[String]) -> Result<Vec<Hits>> {
+    let best = questions.iter().take(COMPARED).map(|text| {
+        let query = SearchQuery::parse(text)?;
+        let found = index.search(&VectorQuery {
+            collection: LIBRARY,
+            query: &query,
+            most: 10,
+            stop: &|| false,
+        })?;
+        let hits = found.hits.into_iter();
+        Ok(hits.map(|hit| (hit.located, hit.fused)).collect())
+    });
+    best.collect()
+}
+
+/// Returns the share of the hits among all chunks that were found.
+fn share_of(found: &[Hits], all: &[Hits]) -> f64 {
+    let count: usize = all.iter().map(Vec::len).sum();
+    let pairs = found.iter().zip(all);
+    let same = pairs.map(|(found, all)| all.iter().filter(|hit| found.contains(hit)).count());
+    same.sum::<usize>() as f64 / count.max(1) as f64
 }
 
 /// Measures the same questions and quotes in each combination.

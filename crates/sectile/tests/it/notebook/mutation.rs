@@ -33,6 +33,7 @@ pub(super) fn rounds() -> usize {
 }
 
 /// Plays a game of its own seed, and prints what was counted.
+#[expect(clippy::print_stdout, reason = "the counts of a test")]
 fn play(number: u64, era: Era, with_index: bool, rounds: usize, place: Where) {
     let seed = SEED + number;
     println!("seed {seed:#x}, {rounds} rounds, {place:?}");

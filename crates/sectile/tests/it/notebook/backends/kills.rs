@@ -74,6 +74,7 @@ struct KilledRuns {
 }
 
 impl KilledRuns {
+    #[expect(clippy::print_stdout, reason = "the counts of a test")]
     fn play(index: IndexHome) {
         let library = Library::new();
         let backends = Backends::start(Where::new(false, index), &library.vault);
