@@ -6,7 +6,8 @@
 
 mod filters;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use http::Method;
@@ -128,6 +129,8 @@ struct WeaviateServer {
 #[derive(Clone)]
 struct WeaviateObject {
     properties: Map<String, Value>,
+    /// For each property that can be searched by words, how often it has each token, by the hash of the token.
+    tokens: BTreeMap<String, BTreeMap<u64, u32>>,
     vector: Vec<f32>,
 }
 
@@ -312,6 +315,7 @@ impl WeaviateServer {
             return Err(invalid(format!("id in body must be of type uuid: {id:?}")));
         }
         let properties = body["properties"].as_object().cloned().unwrap_or_default();
+        let mut tokens = BTreeMap::new();
         for (name, value) in &properties {
             let mut of_class = known["properties"].as_array().into_iter().flatten();
             let property = of_class.find(|one| one["name"] == json!(name));
@@ -324,11 +328,20 @@ impl WeaviateServer {
             if !is_fine {
                 return Err(invalid(format!("invalid {kind:?} property {name:?}")));
             }
+            if let Some((definition, text)) = property.zip(value.as_str())
+                && definition["indexSearchable"] != json!(false)
+            {
+                let counts: &mut BTreeMap<u64, u32> = tokens.entry(name.clone()).or_default();
+                each_token(definition, text, |token| {
+                    *counts.entry(hash(token)).or_default() += 1;
+                });
+            }
         }
         let vector = body["vector"].as_array().into_iter().flatten();
         let vector = vector.map(|value| value.as_f64().unwrap_or_default() as f32);
         let object = WeaviateObject {
             properties,
+            tokens,
             vector: vector.collect(),
         };
         let place = place(class, tenant);
@@ -659,21 +672,16 @@ fn by_words<'a>(
     let k1 = class["invertedIndexConfig"]["bm25"]["k1"]
         .as_f64()
         .unwrap_or(1.2);
-    let mut wanted = Vec::new();
-    each_token(definition, query, |word| wanted.push(word.to_owned()));
-    wanted.sort_unstable();
-    wanted.dedup();
-    let places = wanted.iter().enumerate();
-    let places: HashMap<&str, usize> = places.map(|(at, word)| (word.as_str(), at)).collect();
+    let mut wanted = BTreeSet::new();
+    each_token(definition, query, |word| {
+        wanted.insert(hash(word));
+    });
+    let wanted: Vec<u64> = wanted.into_iter().collect();
     let numbers = objects.iter().map(|(_, object)| {
-        let mut numbers = vec![0_u32; wanted.len()];
-        let text = object.properties.get(property).and_then(Value::as_str);
-        each_token(definition, text.unwrap_or_default(), |word| {
-            if let Some(at) = places.get(word) {
-                numbers[*at] += 1;
-            }
-        });
-        numbers
+        let tokens = object.tokens.get(property);
+        let number = |word| tokens.and_then(|tokens| tokens.get(word).copied());
+        let numbers = wanted.iter().map(|word| number(word).unwrap_or_default());
+        numbers.collect()
     });
     let numbers: Vec<Vec<u32>> = numbers.collect();
     let count = objects.len() as f64;
@@ -695,6 +703,12 @@ fn definition<'c>(class: &'c Value, name: &str) -> &'c Value {
     let mut properties = class["properties"].as_array().into_iter().flatten();
     let found = properties.find(|property| property["name"].as_str() == Some(name));
     found.unwrap_or(&Value::Null)
+}
+
+fn hash(token: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    token.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Calls `each` for every token of a text.

@@ -34,6 +34,7 @@ const LIMITS: ServiceLimits = ServiceLimits {
     batch_bytes: 1_900_000,
     body_bytes: 38_000,
     words: 1_000,
+    word_bytes: 22,
     ids: 100,
     hits: 10_000,
 };

@@ -68,6 +68,8 @@ pub(super) struct ServiceLimits {
     pub(super) body_bytes: usize,
     /// The most words of one chunk.
     pub(super) words: usize,
+    /// The most bytes that a word takes in a request.
+    pub(super) word_bytes: usize,
     /// The most ids in one request to fetch or delete records.
     pub(super) ids: usize,
     /// The most hits of one question.

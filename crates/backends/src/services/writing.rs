@@ -272,7 +272,7 @@ impl<S: VectorService> ServiceWriter<'_, S> {
 
     async fn push(&mut self, record: ServiceRecord) -> Result<(), ServiceFailure> {
         let limits = self.index.service.limits();
-        let bytes = sent_bytes(&record);
+        let bytes = sent_bytes(&record, limits.word_bytes);
         let is_full =
             self.buffer.len() >= limits.batch || self.buffered + bytes > limits.batch_bytes;
         if is_full {
@@ -613,9 +613,9 @@ fn most_weighty(mut words: Vec<(u32, u16)>, most: usize) -> Vec<(u32, u16)> {
 }
 
 /// Returns roughly the bytes of a record in a request, rather too many than too few.
-fn sent_bytes(record: &ServiceRecord) -> usize {
+fn sent_bytes(record: &ServiceRecord, word: usize) -> usize {
     let keys = record.keys.as_ref();
-    let keys = keys.map_or(0, |keys| keys.vector.len() * 15 + keys.words.len() * 22);
+    let keys = keys.map_or(0, |keys| keys.vector.len() * 15 + keys.words.len() * word);
     json_bytes(&record.body) + keys + record.id.len() + 600
 }
 
