@@ -6,7 +6,10 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -33,17 +36,20 @@ const NOTES: [(&str, &str); 2] = [
 ];
 const SECTIONS: [&str; 4] = ["a.md#One", "a.md#Two", "b.md#One", "b.md#Two"];
 
+/// Where the servers are now: one that is started again has another port.
+type Addresses = [Mutex<SocketAddr>];
+
 /// A client over HTTP that sends each call to the next server.
 struct WanderingClient<'s> {
     era: Era,
-    addresses: &'s [SocketAddr],
+    addresses: &'s Addresses,
     /// Its session at each server, where the era has them.
     sessions: Vec<Option<String>>,
     turn: usize,
 }
 
 impl<'s> WanderingClient<'s> {
-    fn new(era: Era, addresses: &'s [SocketAddr], turn: usize) -> Self {
+    fn new(era: Era, addresses: &'s Addresses, turn: usize) -> Self {
         Self {
             era,
             addresses,
@@ -56,7 +62,7 @@ impl<'s> WanderingClient<'s> {
     fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Value> {
         self.turn += 1;
         let at = self.turn % self.addresses.len();
-        let address = self.addresses[at];
+        let address = *self.addresses[at].lock().unwrap();
         if self.era == Era::Handshake && self.sessions[at].is_none() {
             let opened = Http::try_post_with(address, self.era, &initialize(0), &[])?;
             let session = opened.header("Mcp-Session-Id")?;
@@ -119,7 +125,7 @@ struct Servers<'a> {
     /// The file of their settings, which is written once.
     settings: PathBuf,
     all: Vec<Http<'a>>,
-    addresses: Vec<SocketAddr>,
+    addresses: Arc<Addresses>,
     /// The requests of the store that were answered when a server was killed last.
     hushed_after: usize,
 }
@@ -133,7 +139,8 @@ impl<'a> Servers<'a> {
         let all: Vec<Http<'a>> = (0..SERVERS)
             .map(|_| Http::spawn(&desk.vault, serving(&settings)))
             .collect();
-        let addresses = all.iter().map(Http::address).collect();
+        let address = |server: &Http<'_>| Mutex::new(server.address());
+        let addresses = all.iter().map(address).collect();
         Self {
             desk,
             settings,
@@ -144,11 +151,8 @@ impl<'a> Servers<'a> {
     }
 
     fn start_again(&mut self, at: usize) {
-        self.all[at] = Http::spawn_at(
-            &self.desk.vault,
-            serving(&self.settings),
-            self.addresses[at],
-        );
+        self.all[at] = Http::spawn(&self.desk.vault, serving(&self.settings));
+        *self.addresses[at].lock().unwrap() = self.all[at].address();
     }
 
     /// Asks a server to end, and starts it again once it has.
@@ -187,6 +191,15 @@ impl<'a> Servers<'a> {
                 None => return changes,
             }
         }
+    }
+}
+
+/// Ends the clients, also when a test fails meanwhile.
+struct ClientStop<'a>(&'a AtomicBool);
+
+impl Drop for ClientStop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }
 
@@ -302,7 +315,7 @@ fn kill_before_the_answer(
         servers.ask(at, "fetch", json!({ "id": "a.md" }));
         let line = format!("zz{name}x{after}.");
         let edit = append(&line, SECTIONS[after % SECTIONS.len()]);
-        let address = [servers.addresses[at]];
+        let address = [Mutex::new(servers.all[at].address())];
         let before = store.server.state();
         store.server.hush(after);
         let mut is_killed = false;
@@ -392,7 +405,7 @@ fn rolling_restarts_and_kills_before_the_answer_neither_lose_nor_repeat_an_edit(
         let desk = TestDesk::new(&NOTES);
         let store = TenantServers::start_with_notes(kind, &desk.vault);
         let mut servers = Servers::start(&desk, &store);
-        let (addresses, settings) = (servers.addresses.clone(), servers.settings.clone());
+        let (addresses, settings) = (Arc::clone(&servers.addresses), servers.settings.clone());
         let ids: BTreeMap<String, String> = {
             let mut client = WanderingClient::new(Era::Stateless, &addresses, 0);
             let mut id = |section: &&str| {
@@ -419,10 +432,11 @@ fn rolling_restarts_and_kills_before_the_answer_neither_lose_nor_repeat_an_edit(
             let own = (&desk, settings.as_path());
             clients
                 .extend(Era::BOTH.map(|era| scope.spawn(move || edit_on_stdio(own, era, is_over))));
+            let stop = ClientStop(is_over);
             for at in 0..SERVERS * ROUNDS {
                 servers.restart(at % SERVERS);
             }
-            is_over.store(true, Ordering::SeqCst);
+            drop(stop);
             let done = clients.into_iter().map(|client| client.join().unwrap());
             done.flatten().collect()
         });
