@@ -73,8 +73,10 @@ fn handle(
     if let Some(given_up) = &params.context_handle {
         world.contexts.drop_handle(caller, given_up);
     }
+    // A context that begins with this call is not younger than what it records.
+    let own = world.context(None, call)?;
     let now = world.now();
-    let (context_handle, context) = match world.context(None, call)? {
+    let (context_handle, context) = match own {
         Some(context) => {
             context.enter(&collection_id, now);
             (None, context)
@@ -106,11 +108,11 @@ fn leave(
     params: EnterCollectionParams,
     call: &CallContext,
 ) -> EnteredCollection {
-    let now = world.now();
     if let Some(given_up) = &params.context_handle {
         world.contexts.drop_handle(call.caller(), given_up);
     }
     if let Some(context) = world.connection_context(call) {
+        let now = world.now();
         context.leave(now);
         context.record(now, "enter_collection", Vec::new());
     }
