@@ -14,6 +14,8 @@ mod start;
 pub(crate) mod units;
 pub(crate) mod words;
 
+use std::{path::Path, process::Command};
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
@@ -47,6 +49,18 @@ fn enter(server: &mut Server, collection: &str) -> Result<()> {
     let (_, entered) = server.call("enter_collection", &json!({ "collection_id": collection }))?;
     ensure!(entered["context_established"] == true, "answered {entered}");
     Ok(())
+}
+
+/// Starts a server with these settings and enters the library.
+fn serve(bench: &Bench, settings: &Path) -> Result<Server> {
+    let mut command = Command::new(bench.binaries.join("sectile"));
+    command
+        .args(["serve", "notebook", "--config"])
+        .arg(settings);
+    let mut server = Server::start(&mut command)?;
+    server.initialize()?;
+    enter(&mut server, LIBRARY)?;
+    Ok(server)
 }
 
 /// Searches until the server has compared its index with the folder, so that nothing else runs from then on.

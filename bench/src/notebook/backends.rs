@@ -18,16 +18,15 @@ use serde_json::json;
 
 use self::services::EmulatedServices;
 use super::{
-    QUESTIONS, asked, enter,
+    QUESTIONS, asked,
     library::{LIBRARY, NotebookLibrary},
-    new_words, prose,
+    new_words, prose, serve,
 };
 use crate::{
     Bench,
     measure::{middle, per_mille},
     processes::{finish, quickly},
     report::{Report, Verdict},
-    server::Server,
 };
 
 const ROLE: &str = "bench";
@@ -205,14 +204,8 @@ fn publish(
     );
     let question = questions.first().context("there is no question")?;
     let start = || -> Result<Duration> {
-        let mut command = Command::new(bench.binaries.join("sectile"));
-        command
-            .args(["serve", "notebook", "--config"])
-            .arg(of_folder);
         let started = std::time::Instant::now();
-        let mut server = Server::start(&mut command)?;
-        server.initialize()?;
-        enter(&mut server, LIBRARY)?;
+        let mut server = serve(bench, of_folder)?;
         let (_, found) = server.call("semantic_search", &asked(question))?;
         let elapsed = started.elapsed();
         server.stop()?;
@@ -436,13 +429,7 @@ fn side_by_side(
     questions: &[String],
 ) -> Result<()> {
     for (name, settings) in &places.all {
-        let mut command = Command::new(bench.binaries.join("sectile"));
-        command
-            .args(["serve", "notebook", "--config"])
-            .arg(settings);
-        let mut server = Server::start(&mut command)?;
-        server.initialize()?;
-        enter(&mut server, LIBRARY)?;
+        let mut server = serve(bench, settings)?;
         let mut ids = Vec::new();
         let mut searches = Vec::new();
         for question in questions.iter().take(bench.size(ASKED, 40)) {

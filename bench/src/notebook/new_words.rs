@@ -1,16 +1,15 @@
 //! Searches in PostgreSQL for words that nobody has asked for since the server started, against the embedded index.
 
-use std::{collections::BTreeSet, path::Path, process::Command, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use anyhow::{Result, ensure};
 
-use super::{WARM_UP, asked, enter, library::LIBRARY, words::Words};
+use super::{WARM_UP, asked, serve, words::Words};
 use crate::{
     Bench,
     corpus::Dice,
     measure::per_mille,
     report::{Report, Verdict},
-    server::Server,
 };
 
 /// The number of questions, each of which is asked once.
@@ -33,13 +32,7 @@ pub(super) fn run(
     let mut servers = Vec::new();
     let mut first = Duration::ZERO;
     for settings in [embedded, database] {
-        let mut command = Command::new(bench.binaries.join("sectile"));
-        command
-            .args(["serve", "notebook", "--config"])
-            .arg(settings);
-        let mut server = Server::start(&mut command)?;
-        server.initialize()?;
-        enter(&mut server, LIBRARY)?;
+        let mut server = serve(bench, settings)?;
         for (number, question) in warm.iter().enumerate() {
             let (time, _) = server.call("semantic_search", &asked(question))?;
             first = if number == 0 { time } else { first };

@@ -384,7 +384,7 @@ impl IndexMirror for BucketIndexes {
                 StateRead::Missing => {
                     if self.states.lock().contains_key(collection) {
                         tracing::warn!(
-                            "the index is no longer in its bucket, so the local copy is used"
+                            "the bucket no longer has the index; searches continue with the local copy"
                         );
                     }
                     return Ok(());

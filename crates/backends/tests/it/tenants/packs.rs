@@ -108,7 +108,7 @@ fn small_files_share_objects_and_come_back_one_by_one() {
     for store in [&store, &other, &objects(&s3)] {
         assert_eq!(texts(store), expected);
     }
-    // So many commits that bases are written; what is needed stays.
+    // Enough commits for new bases to be written. Cleaning up then keeps whatever is still needed.
     for number in 0..70 {
         let name = format!("in/{:04}.md", number + 100);
         let text = format!("changed {number}");

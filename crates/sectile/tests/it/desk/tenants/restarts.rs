@@ -250,9 +250,9 @@ fn edit_on_stdio(
 
 /// Makes the store carry out what it is asked to, and answer nothing.
 trait SilentStore {
-    /// Begins to, after so many requests where they count.
+    /// Stops answering: at once, or after `after` more requests where requests are counted.
     fn hush(&self, after: usize);
-    /// Ends it.
+    /// Answers again.
     fn answer_again(&self);
     /// The state of the tenant in the store, as seen without a server.
     fn state(&self) -> Vec<u8>;
